@@ -1,0 +1,130 @@
+"""Operations on 64-bit words and bitmaps, each one or a few machine instructions.
+
+A *bitmap* is a ``uint64[ceil(n / 64) + 1]``: bit `i` is bit ``i % 64`` of word ``i // 64``; the
+spare word at the end lets a field of up to 64 bits be read at any position without a test.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from .jit import inlined, kernel
+
+ZERO = np.uint64(0)
+ONE = np.uint64(1)
+SIX = np.uint64(6)
+WORD_MASK = np.uint64(63)
+WORD_BITS = np.uint64(64)
+ALL_ONES = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+
+
+@intrinsic
+def popcount(typingctx: Any, word: Any) -> Any:
+    """popcount(uint64) -> uint64: number of set bits."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return types.uint64(types.uint64), codegen
+
+
+@intrinsic
+def trailing_zeros(typingctx: Any, word: Any) -> Any:
+    """trailing_zeros(uint64) -> uint64: index of the lowest set bit; `word` must not be 0."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.uint64(types.uint64), codegen
+
+
+def _element_pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
+    data = context.make_array(array_type)(context, builder, array).data
+    return cgutils.gep(builder, data, index)
+
+
+@intrinsic
+def atomic_or(typingctx: Any, array: Any, index: Any, word: Any) -> Any:
+    """atomic_or(array, index, word): or `word` into one element, safe against other threads."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = _element_pointer(context, builder, signature.args[0], args[0], args[1])
+        builder.atomic_rmw("or", pointer, args[2], "monotonic")
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64, types.uint64), codegen
+
+
+@intrinsic
+def prefetch(typingctx: Any, array: Any, index: Any) -> Any:
+    """prefetch(array, index): ask for the cache line of one element; never faults."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = _element_pointer(context, builder, signature.args[0], args[0], args[1])
+        i32 = ir.IntType(32)
+        function_type = ir.FunctionType(ir.VoidType(), [ir.PointerType(), i32, i32, i32])
+        function = cgutils.get_or_insert_function(
+            builder.module, function_type, "llvm.prefetch.p0"
+        )
+        builder.call(function, [pointer, i32(0), i32(3), i32(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64), codegen
+
+
+def bitmap_words(num_bits: int) -> int:
+    """Number of words of a bitmap of `num_bits` bits, the spare word included."""
+    return (num_bits + 63) // 64 + 1
+
+
+def empty_bitmap(num_bits: int) -> NDArray[np.uint64]:
+    """A bitmap of `num_bits` zero bits."""
+    return np.zeros(bitmap_words(num_bits), dtype=np.uint64)
+
+
+@inlined
+def low_bits(count):  # type: ignore[no-untyped-def]
+    """A word with its `count` lowest bits set, 0 <= count <= 64."""
+    if count == ZERO:
+        return ZERO
+    return ALL_ONES >> (WORD_BITS - count)
+
+
+@inlined
+def bits_at(bitmap, position, count):  # type: ignore[no-untyped-def]
+    """`count` bits of a bitmap from bit `position` on, 1 <= count <= 64."""
+    word = position >> SIX
+    shift = position & WORD_MASK
+    low = bitmap[word] >> shift
+    high = (bitmap[word + ONE] << ONE) << (WORD_MASK - shift)
+    return (low | high) & (ALL_ONES >> (WORD_BITS - count))
+
+
+@inlined
+def or_bits(bitmap, position, bits):  # type: ignore[no-untyped-def]
+    """Or up to 64 bits into a bitmap at bit `position`; safe to call from several threads."""
+    word = position >> SIX
+    shift = position & WORD_MASK
+    # Testing first: most marks are repeats, and an atomic or costs far more than a load.
+    low = bits << shift
+    if low & ~bitmap[word]:
+        atomic_or(bitmap, word, low)
+    high = (bits >> ONE) >> (WORD_MASK - shift)
+    if high & ~bitmap[word + ONE]:
+        atomic_or(bitmap, word + ONE, high)
+
+
+@inlined
+def or_bit(bitmap, position):  # type: ignore[no-untyped-def]
+    """Set one bit of a bitmap; safe to call from several threads."""
+    word = position >> SIX
+    bit = ONE << (position & WORD_MASK)
+    if not bitmap[word] & bit:
+        atomic_or(bitmap, word, bit)

@@ -1,0 +1,68 @@
+"""``@kernel``: numba compilation as every kernel of this project uses it.
+
+Kernels release the GIL and are cached on disk. numba's own cache looks at the source file of the
+compiled function alone and would keep code whose callee, in another module, has changed; here the
+cache is stamped with the sources of the whole package (and of this one), so a changed source never
+runs stale code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+
+@functools.lru_cache(maxsize=None)
+def _source_stamp(package: str) -> str:
+    """SHA-256 over the Python sources of `package` and of this package."""
+    digest = hashlib.sha256()
+    for name in sorted({package, __name__.partition(".")[0]}):
+        origin = sys.modules[name].__file__
+        if origin is None:  # a namespace package has no sources of its own
+            continue
+        root = Path(origin).parent
+        for path in sorted(root.rglob("*.py")):
+            digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+class _PackageCache(FunctionCache):
+    """A function's cache, valid only for the very sources of its whole package."""
+
+    def __init__(self, py_func: Callable[..., Any]) -> None:
+        super().__init__(py_func)
+        self._cache_file = IndexDataCacheFile(
+            cache_path=self._cache_path,
+            filename_base=self._impl.filename_base,
+            source_stamp=_source_stamp(py_func.__module__.partition(".")[0]),
+        )
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        # The cache only saves time: a full or read-only disk must not end a solve.
+        with contextlib.suppress(OSError):
+            super().save_overload(sig, data)
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile `function` with numba: no GIL, no fast-math, cached with its package's sources."""
+    dispatcher = numba.njit(nogil=True, _nrt=False)(function)
+    # RuntimeError: no writable place for a cache; the kernel is then compiled in every process.
+    with contextlib.suppress(RuntimeError):
+        dispatcher._cache = _PackageCache(function)
+    return dispatcher
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Compile `function` as a part of the kernels that call it.
+
+    For the innermost functions: a call that passes many arrays costs more than their work.
+    """
+    return numba.njit(nogil=True, _nrt=False, forceinline=True)(function)

@@ -1,0 +1,68 @@
+"""Members of a layer: counting them, listing their boards."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elias_fano.bits import ONE, SIX, WORD_BITS, WORD_MASK, ZERO, bits_at, trailing_zeros
+from elias_fano.jit import inlined, kernel
+
+from ..layer_index import class_of_row2
+from ..tables import (
+    CLASS_SHIFT,
+    MIRROR_SHIFT,
+    PALINDROME_SHIFT,
+    RANK_BITS,
+    RANK_MASK,
+)
+
+FOUR = np.uint64(4)
+
+
+@inlined
+def num_images(tables, row0, row1, row2):  # type: ignore[no-untyped-def]
+    """Number of different boards among the four images of a board under the flips."""
+    info0 = tables.row_info[row0]
+    info1 = tables.row_info[row1]
+    info2 = tables.row_info[row2]
+    fixed_horizontally = (info0 & info1 & info2) >> PALINDROME_SHIFT & ONE
+    fixed_vertically = np.uint64(row0 == row2)
+    reversal0 = info0 >> CLASS_SHIFT << RANK_BITS | (info0 >> MIRROR_SHIFT & RANK_MASK)
+    fixed_by_half_turn = info1 >> PALINDROME_SHIFT & np.uint64(
+        reversal0 == (info2 >> CLASS_SHIFT << RANK_BITS | (info2 & RANK_MASK))
+    )
+    return FOUR // (ONE + fixed_horizontally + fixed_vertically + fixed_by_half_turn)
+
+
+@kernel
+def count_missing_images(tables, index, bitmap):  # type: ignore[no-untyped-def]
+    """Sum of ``4 - num_images`` over the members of a layer.
+
+    Only boards fixed by a flip or the half turn count: blocks whose rows 0 and 2 tie, and
+    segments under two palindromes; all others are passed over unread.
+    """
+    missing = ZERO
+    for block in range(len(index.block_class0)):
+        class0 = np.uint64(index.block_class0[block])
+        class1 = np.uint64(index.block_class1[block])
+        class2 = class_of_row2(tables, index, block)
+        size1 = tables.class_size[class1]
+        size2 = tables.class_size[class2]
+        position = index.block_base[block]
+        for half in range(tables.class_half_size[class0]):
+            ordinal0 = tables.half_ordinals[tables.class_half_start[class0] + half]
+            row0 = np.uint64(tables.rows[ordinal0])
+            is_palindrome = tables.row_info[row0] >> PALINDROME_SHIFT & ONE
+            if class0 != class2 and not is_palindrome:
+                position += size1 * size2
+                continue
+            for rank1 in range(size1):
+                row1 = np.uint64(tables.rows[tables.class_start[class1] + rank1])
+                if class0 == class2 or tables.row_info[row1] >> PALINDROME_SHIFT & ONE:
+                    for rank2 in range(size2):
+                        slot = position + rank2
+                        if bitmap[slot >> SIX] >> (slot & WORD_MASK) & ONE:
+                            row2 = np.uint64(tables.rows[tables.class_start[class2] + rank2])
+                            missing += FOUR - num_images(tables, row0, row1, row2)
+                position += size2
+    return missing

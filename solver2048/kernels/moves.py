@@ -1,0 +1,264 @@
+"""Moves: from the states of one age to its afterstates."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elias_fano.bits import (
+    ONE,
+    SIX,
+    WORD_BITS,
+    WORD_MASK,
+    ZERO,
+    bits_at,
+    or_bit,
+    or_bits,
+    popcount,
+    prefetch,
+    trailing_zeros,
+)
+from elias_fano.jit import inlined, kernel
+
+from ..layer_index import (
+    ROW0_SHIFT,
+    ROW1_SHIFT,
+    canonical_code_slot,
+    class_of_row2,
+    find_block,
+)
+from ..tables import (
+    CLASS_SHIFT,
+    HALF_SHIFT,
+    MIRROR_OFFSET_SHIFT,
+    MIRROR_SHIFT,
+    PALINDROME_SHIFT,
+    RANK_MASK,
+    SIZE_SHIFT,
+)
+
+# Vertical targets are collected, and prefetched, in batches: their cache misses then overlap.
+BATCH = np.uint64(256)
+MAX_TARGETS_PER_SEGMENT = np.uint64(128)
+
+TWO = np.uint64(2)
+FOUR = np.uint64(4)
+EIGHT = np.uint64(8)
+TWELVE = np.uint64(12)
+BYTE_MASK = np.uint64(255)
+BYTE_VALUES = np.uint64(256)
+CELL_MASK = np.uint64(15)
+COLUMN_ROW0_SHIFT = np.uint64(9)
+COLUMN_ROW1_SHIFT = np.uint64(5)
+
+
+@inlined
+def column_offset(row0, row1, shift):  # type: ignore[no-untyped-def]
+    """Index into `column_moves` of the column at bit `shift`, its lowest cell empty, moved up."""
+    return (row0 >> shift & CELL_MASK) << COLUMN_ROW0_SHIFT | (
+        row1 >> shift & CELL_MASK
+    ) << COLUMN_ROW1_SHIFT
+
+
+@inlined
+def move_columns(column_moves, offset0, offset1, offset2, offset3, row2):  # type: ignore[no-untyped-def]
+    """The packed board moved up, or down where the offsets are odd; see `column_offset`."""
+    return (
+        column_moves[offset0 | row2 >> TWELVE << ONE] << TWELVE
+        | column_moves[offset1 | (row2 >> EIGHT & CELL_MASK) << ONE] << EIGHT
+        | column_moves[offset2 | (row2 >> FOUR & CELL_MASK) << ONE] << FOUR
+        | column_moves[offset3 | (row2 & CELL_MASK) << ONE]
+    )
+
+
+@inlined
+def vertical_move(tables, row0, row1, row2, down):  # type: ignore[no-untyped-def]
+    """The packed board moved up (`down` = 0) or down (`down` = 1)."""
+    return move_columns(
+        tables.column_moves,
+        column_offset(row0, row1, TWELVE) | down,
+        column_offset(row0, row1, EIGHT) | down,
+        column_offset(row0, row1, FOUR) | down,
+        column_offset(row0, row1, ZERO) | down,
+        row2,
+    )
+
+
+@inlined
+def row_ordinal(tables, row):  # type: ignore[no-untyped-def]
+    info = tables.row_info[row]
+    return tables.class_start[info >> CLASS_SHIFT] + (info & RANK_MASK)
+
+
+@inlined
+def horizontal_move(tables, row0, row1, row2, right):  # type: ignore[no-untyped-def]
+    """The packed board moved left (`right` = 0) or right (`right` = 1)."""
+    slid_rows = tables.right_rows if right else tables.left_rows
+    return (
+        np.uint64(slid_rows[row_ordinal(tables, row0)]) << ROW0_SHIFT
+        | np.uint64(slid_rows[row_ordinal(tables, row1)]) << ROW1_SHIFT
+        | np.uint64(slid_rows[row_ordinal(tables, row2)])
+    )
+
+
+@inlined
+def map_segment(segment_map, start, segment):  # type: ignore[no-untyped-def]
+    """The image of a segment under a segment map of `tables`; `start` is its class's."""
+    image = ZERO
+    while segment:
+        image |= segment_map[start | segment & BYTE_MASK]
+        segment >>= EIGHT
+        start += BYTE_VALUES
+    return image
+
+
+@inlined
+def mark_segment(tables, index, info0, info1, class2, segment, bitmap):  # type: ignore[no-untyped-def]
+    """Mark a segment of a block, given its upper rows' `row_info`, modulo the horizontal flip.
+
+    segment : by rank of row 2 in `class2`, whose sum is below that of row 0
+    """
+    rank1 = info1 & RANK_MASK
+    mirror1 = info1 >> MIRROR_SHIFT & RANK_MASK
+    is_palindrome = info0 >> PALINDROME_SHIFT & ONE
+    if mirror1 < rank1 if is_palindrome else info0 >> MIRROR_OFFSET_SHIFT & ONE:
+        rank1 = mirror1
+        segment = map_segment(tables.mirror_map, tables.class_map_start[class2], segment)
+    elif is_palindrome and mirror1 == rank1:
+        segment = map_segment(tables.fold_map, tables.class_map_start[class2], segment)
+    block = (info0 >> CLASS_SHIFT) * index.num_classes + (info1 >> CLASS_SHIFT)
+    row01 = (info0 >> HALF_SHIFT & RANK_MASK) * (info1 >> SIZE_SHIFT & RANK_MASK) + rank1
+    or_bits(bitmap, np.uint64(index.bases[block]) + row01 * tables.class_size[class2], segment)
+
+
+@kernel
+def _mark_slides_one_by_one(tables, index, row0, row1, start2, segment, afterstates):  # type: ignore[no-untyped-def]
+    """Mark the horizontal moves of a segment's states by their codes; returns the legal ones."""
+    legal = ZERO
+    rest = segment
+    while rest:
+        rank2 = trailing_zeros(rest)
+        rest &= rest - ONE
+        row2 = np.uint64(tables.rows[start2 + rank2])
+        code = row0 << ROW0_SHIFT | row1 << ROW1_SHIFT | row2
+        for right in range(TWO):
+            moved = horizontal_move(tables, row0, row1, row2, right)
+            if moved != code:
+                or_bit(afterstates, canonical_code_slot(tables, index, moved))
+                legal |= ONE << rank2
+    return legal
+
+
+@inlined
+def _mark_slides(tables, index, row0, row1, class2, segment, afterstates):  # type: ignore[no-untyped-def]
+    """Mark the horizontal moves of a segment's states all at once; returns the legal ones.
+
+    They keep every row sum, so the targets lie in the same block.
+    """
+    map_start = tables.class_map_start[class2]
+    ordinal0 = row_ordinal(tables, row0)
+    ordinal1 = row_ordinal(tables, row1)
+    left0 = np.uint64(tables.left_rows[ordinal0])
+    left1 = np.uint64(tables.left_rows[ordinal1])
+    legal_left = segment
+    if left0 == row0 and left1 == row1:
+        legal_left &= tables.class_left_changes[class2]
+    if legal_left:
+        slid = map_segment(tables.left_map, map_start, legal_left)
+        mark_segment(
+            tables, index, tables.row_info[left0], tables.row_info[left1], class2, slid, afterstates
+        )
+    right0 = np.uint64(tables.right_rows[ordinal0])
+    right1 = np.uint64(tables.right_rows[ordinal1])
+    legal_right = segment
+    if right0 == row0 and right1 == row1:
+        legal_right &= tables.class_right_changes[class2]
+    if legal_right:
+        slid = map_segment(tables.right_map, map_start, legal_right)
+        mark_segment(
+            tables, index, tables.row_info[right0], tables.row_info[right1], class2, slid, afterstates
+        )
+    return legal_left | legal_right
+
+
+@inlined
+def _mark_batch(bitmap, slots, count):  # type: ignore[no-untyped-def]
+    for i in range(count):
+        or_bit(bitmap, slots[i])
+
+
+@kernel
+def mark_moves(tables, index, states, afterstates, targets, start, stop):  # type: ignore[no-untyped-def]
+    """Mark the canonical index of every legal move of the states in ``[start, stop)``.
+
+    A *strip*, the slots of a block that share row 0, belongs to the range that holds its first
+    slot; a *segment* shares rows 0 and 1, and what depends on these alone is computed once.
+    states : bitmap of one layer in index order
+    afterstates : bitmap of the same layer; safe to call from several threads
+    Returns num_terminal. Time O(slots / 64 + states).
+    """
+    num_terminal = ZERO
+    num_targets = ZERO
+    block = find_block(index, start)
+    while block < np.uint64(len(index.block_class0)) and index.block_base[block] < stop:
+        base = index.block_base[block]
+        class0 = np.uint64(index.block_class0[block])
+        class1 = np.uint64(index.block_class1[block])
+        class2 = class_of_row2(tables, index, block)
+        size1 = tables.class_size[class1]
+        size2 = tables.class_size[class2]
+        start1 = tables.class_start[class1]
+        start2 = tables.class_start[class2]
+        # Ties have a second canonical orientation; the largest classes do not fit a word.
+        one_by_one = class0 == class2 or size2 > WORD_BITS
+        strip = size1 * size2
+        half = ZERO if start <= base else (start - base + strip - ONE) // strip
+        while half < tables.class_half_size[class0] and base + half * strip < stop:
+            ordinal0 = np.uint64(tables.half_ordinals[tables.class_half_start[class0] + half])
+            row0 = np.uint64(tables.rows[ordinal0])
+            for piece in range(size1 * ((size2 + WORD_MASK) >> SIX)):
+                rank1 = piece % size1
+                offset = piece // size1 << SIX
+                segment = bits_at(
+                    states, base + half * strip + rank1 * size2 + offset,
+                    min(WORD_BITS, size2 - offset),
+                )  # fmt: skip
+                if segment == ZERO:
+                    continue
+                row1 = np.uint64(tables.rows[start1 + rank1])
+                if one_by_one:
+                    legal = _mark_slides_one_by_one(
+                        tables, index, row0, row1, start2 + offset, segment, afterstates
+                    )
+                else:
+                    legal = _mark_slides(tables, index, row0, row1, class2, segment, afterstates)
+                offset0 = column_offset(row0, row1, TWELVE)
+                offset1 = column_offset(row0, row1, EIGHT)
+                offset2 = column_offset(row0, row1, FOUR)
+                offset3 = column_offset(row0, row1, ZERO)
+                row01 = row0 << ROW0_SHIFT | row1 << ROW1_SHIFT
+                rest = segment
+                while rest:
+                    rank2 = trailing_zeros(rest)
+                    rest &= rest - ONE
+                    row2 = np.uint64(tables.rows[start2 + offset + rank2])
+                    for down in range(TWO):
+                        moved = move_columns(
+                            tables.column_moves,
+                            offset0 | down, offset1 | down, offset2 | down, offset3 | down,
+                            row2,
+                        )  # fmt: skip
+                        slot = canonical_code_slot(tables, index, moved)
+                        prefetch(afterstates, slot >> SIX)
+                        # Always written, kept only if legal: no branch to predict.
+                        is_legal = np.uint64(moved != (row01 | row2))
+                        targets[num_targets] = slot
+                        num_targets += is_legal
+                        legal |= is_legal << rank2
+                num_terminal += popcount(segment & ~legal)
+                if num_targets >= BATCH:
+                    _mark_batch(afterstates, targets, num_targets)
+                    num_targets = ZERO
+            half += ONE
+        block += ONE
+    _mark_batch(afterstates, targets, num_targets)
+    return num_terminal

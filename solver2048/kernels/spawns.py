@@ -1,0 +1,142 @@
+"""Spawns: from the afterstates of one age to the states of a later one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elias_fano.bits import (
+    ONE,
+    SIX,
+    WORD_BITS,
+    WORD_MASK,
+    ZERO,
+    bits_at,
+    or_bit,
+    or_bits,
+    trailing_zeros,
+)
+from elias_fano.jit import inlined, kernel
+
+from ..layer_index import canonical_slot, class_of_row2, find_block
+from ..tables import CLASS_SHIFT, EMPTY_SHIFT, PALINDROME_SHIFT, RANK_MASK
+from .moves import map_segment, mark_segment, row_ordinal
+
+TWO = np.uint64(2)
+FOUR = np.uint64(4)
+TWELVE = np.uint64(12)
+ALL_ROWS = np.uint64(7)
+
+
+@inlined
+def empty_cells(tables, row):  # type: ignore[no-untyped-def]
+    """Mask of the empty cells of row 0 or 2."""
+    return tables.spawn_ranks[row_ordinal(tables, row)] >> EMPTY_SHIFT
+
+
+@inlined
+def spawned_row(row, cell, exponent):  # type: ignore[no-untyped-def]
+    """The row with a tile of `exponent` in an empty cell."""
+    return row | exponent << (TWELVE - FOUR * cell)
+
+
+@inlined
+def spawned_class(tables, class2, exponent):  # type: ignore[no-untyped-def]
+    """A row's class after a spawn, class 0 if no row has that sum."""
+    spawned = tables.class_of_half_sum[(tables.class_sum[class2] + (ONE << exponent)) >> ONE]
+    return np.uint64(max(spawned, 0))
+
+
+@kernel
+def _mark_spawns_one_by_one(tables, target, row0, row1, start2, segment, exponent, rows, states):  # type: ignore[no-untyped-def]
+    """Mark the spawns into the given rows (a mask) of a segment's afterstates by their codes."""
+    empty0 = empty_cells(tables, row0) if rows & ONE else ZERO
+    empty1 = empty_cells(tables, row1) & tables.middle_empty_mask if rows & TWO else ZERO
+    while segment:
+        row2 = np.uint64(tables.rows[start2 + trailing_zeros(segment)])
+        segment &= segment - ONE
+        empty2 = empty_cells(tables, row2) if rows & FOUR else ZERO
+        for row, empty in ((ZERO, empty0), (ONE, empty1), (TWO, empty2)):
+            while empty:
+                tile = spawned_row(ZERO, trailing_zeros(empty), exponent)
+                empty &= empty - ONE
+                slot = canonical_slot(
+                    tables, target,
+                    row0 | (tile if row == ZERO else ZERO),
+                    row1 | (tile if row == ONE else ZERO),
+                    row2 | (tile if row == TWO else ZERO),
+                )  # fmt: skip
+                or_bit(states, slot)
+
+
+@kernel
+def mark_spawns(tables, index, target, exponent, afterstates, states, start, stop):  # type: ignore[no-untyped-def]
+    """Mark the canonical index of every spawn of a tile on the afterstates in ``[start, stop)``.
+
+    Strips and segments are those of `mark_moves`. A spawn into row 0 or 1 shifts a whole segment;
+    one into row 2 stays in its block of the target layer.
+    target : index of the age that the tile leads to
+    exponent : 1 or 2, for a 2 or a 4
+    afterstates : bitmap of one layer in index order
+    states : bitmap of the target layer; safe to call from several threads
+    Time O(slots / 64 + afterstates).
+    """
+    spawn_map = tables.spawn2_map if exponent == ONE else tables.spawn4_map
+    block = find_block(index, start)
+    while block < np.uint64(len(index.block_class0)) and index.block_base[block] < stop:
+        base = index.block_base[block]
+        class0 = np.uint64(index.block_class0[block])
+        class1 = np.uint64(index.block_class1[block])
+        class2 = class_of_row2(tables, index, block)
+        size1 = tables.class_size[class1]
+        size2 = tables.class_size[class2]
+        start1 = tables.class_start[class1]
+        start2 = tables.class_start[class2]
+        target_class2 = spawned_class(tables, class2, exponent)
+        # Rows whose spawns cannot be marked as segments: those that meet or make a tie or the
+        # vertical flip, and those of the largest classes, which do not fit a word.
+        one_by_one = ZERO
+        if class0 == class2:
+            one_by_one |= TWO
+        if target_class2 >= class0 or tables.class_size[target_class2] > WORD_BITS:
+            one_by_one |= FOUR
+        if size2 > WORD_BITS:
+            one_by_one = ALL_ROWS
+        strip = size1 * size2
+        half = ZERO if start <= base else (start - base + strip - ONE) // strip
+        while half < tables.class_half_size[class0] and base + half * strip < stop:
+            ordinal0 = np.uint64(tables.half_ordinals[tables.class_half_start[class0] + half])
+            row0 = np.uint64(tables.rows[ordinal0])
+            info0 = tables.row_info[row0]
+            empty0 = tables.spawn_ranks[ordinal0] >> EMPTY_SHIFT
+            for piece in range(size1 * ((size2 + WORD_MASK) >> SIX)):
+                rank1 = piece % size1
+                offset = piece // size1 << SIX
+                segment = bits_at(
+                    afterstates, base + half * strip + rank1 * size2 + offset,
+                    min(WORD_BITS, size2 - offset),
+                )  # fmt: skip
+                if segment == ZERO:
+                    continue
+                row1 = np.uint64(tables.rows[start1 + rank1])
+                info1 = tables.row_info[row1]
+                if one_by_one:
+                    _mark_spawns_one_by_one(
+                        tables, target, row0, row1, start2 + offset, segment, exponent,
+                        one_by_one, states,
+                    )  # fmt: skip
+                cells = ZERO if one_by_one & ONE else empty0
+                while cells:
+                    spawned = tables.row_info[spawned_row(row0, trailing_zeros(cells), exponent)]
+                    cells &= cells - ONE
+                    mark_segment(tables, target, spawned, info1, class2, segment, states)
+                cells = tables.spawn_ranks[start1 + rank1] >> EMPTY_SHIFT & tables.middle_empty_mask
+                cells = ZERO if one_by_one & TWO else cells
+                while cells:
+                    spawned = tables.row_info[spawned_row(row1, trailing_zeros(cells), exponent)]
+                    cells &= cells - ONE
+                    mark_segment(tables, target, info0, spawned, class2, segment, states)
+                if not one_by_one & FOUR and target_class2:
+                    spawned = map_segment(spawn_map, tables.class_map_start[class2], segment)
+                    mark_segment(tables, target, info0, info1, target_class2, spawned, states)
+            half += ONE
+        block += ONE
