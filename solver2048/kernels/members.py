@@ -1,10 +1,10 @@
-"""Members of a layer: counting them, listing their boards."""
+"""Members of a layer, counted."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from elias_fano.bits import ONE, SIX, WORD_BITS, WORD_MASK, ZERO, bits_at, trailing_zeros
+from elias_fano.bits import ONE, SIX, WORD_MASK, ZERO, popcount
 from elias_fano.jit import inlined, kernel
 
 from ..layer_index import class_of_row2
@@ -15,6 +15,7 @@ from ..tables import (
     RANK_BITS,
     RANK_MASK,
 )
+from .moves import is_terminal
 
 FOUR = np.uint64(4)
 
@@ -32,6 +33,34 @@ def num_images(tables, row0, row1, row2):  # type: ignore[no-untyped-def]
         reversal0 == (info2 >> CLASS_SHIFT << RANK_BITS | (info2 & RANK_MASK))
     )
     return FOUR // (ONE + fixed_horizontally + fixed_vertically + fixed_by_half_turn)
+
+
+@kernel
+def count_members(bitmap):  # type: ignore[no-untyped-def]
+    """Number of bits set in a bitmap."""
+    count = ZERO
+    for word in bitmap:
+        count += popcount(word)
+    return count
+
+
+@inlined
+def is_member(bitmap, slot):  # type: ignore[no-untyped-def]
+    return bitmap[slot >> SIX] >> (slot & WORD_MASK) & ONE
+
+
+@kernel
+def count_diagonal(tables, slots, codes, states, afterstates):  # type: ignore[no-untyped-def]
+    """How many boards are among the states, the afterstates and the terminal states."""
+    num_states = ZERO
+    num_afterstates = ZERO
+    num_terminal = ZERO
+    for i in range(len(slots)):
+        num_afterstates += is_member(afterstates, slots[i])
+        if is_member(states, slots[i]):
+            num_states += ONE
+            num_terminal += np.uint64(is_terminal(tables, codes[i]))
+    return num_states, num_afterstates, num_terminal
 
 
 @kernel
@@ -61,7 +90,7 @@ def count_missing_images(tables, index, bitmap):  # type: ignore[no-untyped-def]
                 if class0 == class2 or tables.row_info[row1] >> PALINDROME_SHIFT & ONE:
                     for rank2 in range(size2):
                         slot = position + rank2
-                        if bitmap[slot >> SIX] >> (slot & WORD_MASK) & ONE:
+                        if is_member(bitmap, slot):
                             row2 = np.uint64(tables.rows[tables.class_start[class2] + rank2])
                             missing += FOUR - num_images(tables, row0, row1, row2)
                 position += size2

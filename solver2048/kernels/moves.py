@@ -22,6 +22,7 @@ from elias_fano.jit import inlined, kernel
 from ..layer_index import (
     ROW0_SHIFT,
     ROW1_SHIFT,
+    ROW_MASK,
     canonical_code_slot,
     class_of_row2,
     find_block,
@@ -38,7 +39,8 @@ from ..tables import (
 
 # Vertical targets are collected, and prefetched, in batches: their cache misses then overlap.
 BATCH = np.uint64(256)
-MAX_TARGETS_PER_SEGMENT = np.uint64(128)
+TARGET_BUFFER = 256 + 2 * 64
+"""Size of a batch's buffers: a segment's vertical moves may come on top of an unfinished batch."""
 
 TWO = np.uint64(2)
 FOUR = np.uint64(4)
@@ -194,6 +196,7 @@ def mark_moves(tables, index, states, afterstates, targets, start, stop):  # typ
     slot; a *segment* shares rows 0 and 1, and what depends on these alone is computed once.
     states : bitmap of one layer in index order
     afterstates : bitmap of the same layer; safe to call from several threads
+    targets : uint64[TARGET_BUFFER], scratch of the calling thread
     Returns num_terminal. Time O(slots / 64 + states).
     """
     num_terminal = ZERO
@@ -262,3 +265,50 @@ def mark_moves(tables, index, states, afterstates, targets, start, stop):  # typ
         block += ONE
     _mark_batch(afterstates, targets, num_targets)
     return num_terminal
+
+
+@inlined
+def is_terminal(tables, code):  # type: ignore[no-untyped-def]
+    """Whether a packed board has no legal move."""
+    row0 = code >> ROW0_SHIFT
+    row1 = code >> ROW1_SHIFT & ROW_MASK
+    row2 = code & ROW_MASK
+    for direction in range(TWO):
+        if horizontal_move(tables, row0, row1, row2, direction) != code:
+            return False
+        if vertical_move(tables, row0, row1, row2, direction) != code:
+            return False
+    return True
+
+
+@kernel
+def moves_into(tables, potentials, codes, moved, rewards):  # type: ignore[no-untyped-def]
+    """All four moves of boards: up, down, left, right of the packed board.
+
+    potentials : float64[num_rows], the merge potential by ordinal
+    codes : uint64[n]
+    moved : uint64[n, 4], the boards moved; the board itself where the move is illegal
+    rewards : float64[n, 4]
+    """
+    for i in range(len(codes)):
+        code = codes[i]
+        row0 = code >> ROW0_SHIFT
+        row1 = code >> ROW1_SHIFT & ROW_MASK
+        row2 = code & ROW_MASK
+        for direction in range(TWO):
+            moved[i, direction] = vertical_move(tables, row0, row1, row2, direction)
+            moved[i, TWO + direction] = horizontal_move(tables, row0, row1, row2, direction)
+        for action in range(4):
+            rewards[i, action] = board_potential(tables, potentials, moved[i, action]) - (
+                board_potential(tables, potentials, code)
+            )
+
+
+@inlined
+def board_potential(tables, potentials, code):  # type: ignore[no-untyped-def]
+    """The sum of a potential over the rows of a packed board."""
+    return (
+        potentials[row_ordinal(tables, code >> ROW0_SHIFT)]
+        + potentials[row_ordinal(tables, code >> ROW1_SHIFT & ROW_MASK)]
+        + potentials[row_ordinal(tables, code & ROW_MASK)]
+    )

@@ -46,6 +46,23 @@ def spawned_class(tables, class2, exponent):  # type: ignore[no-untyped-def]
     return np.uint64(max(spawned, 0))
 
 
+@inlined
+def rows_one_by_one(tables, class0, class2, target_class2):  # type: ignore[no-untyped-def]
+    """Mask of the rows whose spawns, in one block, cannot be treated by whole segments.
+
+    Those that meet or make a tie or the vertical flip, and those of the largest classes, which do
+    not fit a word.
+    """
+    if tables.class_size[class2] > WORD_BITS:
+        return ALL_ROWS
+    rows = ZERO
+    if class0 == class2:
+        rows |= TWO
+    if target_class2 >= class0 or tables.class_size[target_class2] > WORD_BITS:
+        rows |= FOUR
+    return rows
+
+
 @kernel
 def _mark_spawns_one_by_one(tables, target, row0, row1, start2, segment, exponent, rows, states):  # type: ignore[no-untyped-def]
     """Mark the spawns into the given rows (a mask) of a segment's afterstates by their codes."""
@@ -92,15 +109,7 @@ def mark_spawns(tables, index, target, exponent, afterstates, states, start, sto
         start1 = tables.class_start[class1]
         start2 = tables.class_start[class2]
         target_class2 = spawned_class(tables, class2, exponent)
-        # Rows whose spawns cannot be marked as segments: those that meet or make a tie or the
-        # vertical flip, and those of the largest classes, which do not fit a word.
-        one_by_one = ZERO
-        if class0 == class2:
-            one_by_one |= TWO
-        if target_class2 >= class0 or tables.class_size[target_class2] > WORD_BITS:
-            one_by_one |= FOUR
-        if size2 > WORD_BITS:
-            one_by_one = ALL_ROWS
+        one_by_one = rows_one_by_one(tables, class0, class2, target_class2)
         strip = size1 * size2
         half = ZERO if start <= base else (start - base + strip - ONE) // strip
         while half < tables.class_half_size[class0] and base + half * strip < stop:

@@ -1,0 +1,179 @@
+"""The forward pass: the states and afterstates of one age after another.
+
+The states of an age are the spawns of a 2 on the afterstates of the age 2 below and of a 4 on
+those of the age 4 below, and the start boards; its afterstates are their moves. Three layers are
+in memory at a time.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elias_fano.bits import empty_bitmap
+
+from .kernels.members import count_diagonal, count_members, count_missing_images
+from .kernels.moves import TARGET_BUFFER, mark_moves
+from .kernels.spawns import mark_spawns
+from .layer import LayerCounts
+from .layer_index import LayerIndex, build_layer_index, slots_into
+from .shape import Shape
+from .tables import build_tables
+from .workers import Workers
+
+SPAWN_EXPONENTS = (1, 2)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """All boards of one age, as bitmaps in index order."""
+
+    index: LayerIndex
+    states: NDArray[np.uint64]
+    afterstates: NDArray[np.uint64]
+    counts: LayerCounts
+
+
+@dataclass(frozen=True)
+class AfterstateLayer:
+    """What the window keeps of a layer."""
+
+    index: LayerIndex
+    afterstates: NDArray[np.uint64]
+
+
+@functools.lru_cache(maxsize=None)
+def start_boards(shape: Shape, age: int) -> NDArray[np.uint64]:
+    """Codes of all start boards of an age, two tiles on two cells each once; none above age 8."""
+    boards = [
+        first << shift | second << other
+        for shift, other in itertools.combinations(shape.cell_shifts, 2)
+        for first, second in itertools.product(SPAWN_EXPONENTS, repeat=2)
+        if 2**first + 2**second == age
+    ]
+    return np.array(boards, dtype=np.uint64)
+
+
+@functools.lru_cache(maxsize=None)
+def _diagonal_boards(shape: Shape) -> dict[int, NDArray[np.uint64]]:
+    """By age, the codes of a square board that a transpose or quarter turn leaves as they are.
+
+    Every board whose class modulo the flips a transpose leaves alone has one of these as a flip.
+    """
+    size = shape.num_rows
+    cells = [(i, j) for i in range(size) for j in range(size)]
+
+    def boards(orbit_of: Callable[[int, int], tuple[int, int]]) -> NDArray[np.uint64]:
+        representatives = {cell: orbit_of(*cell) for cell in cells}
+        orbits = sorted(set(representatives.values()))
+        codes = np.zeros(1, dtype=np.uint64)
+        for orbit in orbits:
+            spread = sum(
+                1 << shape.cell_shift(*cell) for cell in cells if representatives[cell] == orbit
+            )
+            exponents = np.arange(shape.max_exponent + 1, dtype=np.uint64)
+            codes = (codes[:, None] | exponents * np.uint64(spread)).reshape(-1)
+        return codes
+
+    def quarter_turns(i: int, j: int) -> tuple[int, int]:
+        end = size - 1
+        return min((i, j), (j, end - i), (end - i, end - j), (end - j, i))
+
+    codes = np.concatenate([boards(lambda i, j: (min(i, j), max(i, j))), boards(quarter_turns)])
+    ages = np.zeros(len(codes), dtype=np.int64)
+    for shift in shape.cell_shifts:
+        exponents = (codes >> np.uint64(shift) & np.uint64(15)).astype(np.int64)
+        ages += np.where(exponents == 0, 0, 1 << exponents)
+    order = np.argsort(ages, kind="stable")
+    starts = np.flatnonzero(np.diff(ages[order], prepend=-1))
+    return {
+        int(ages[group[0]]): codes[group] for group in np.split(order, starts[1:])
+    }
+
+
+def board_slots(shape: Shape, index: LayerIndex, codes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Canonical indices of boards of the index's age."""
+    slots = np.empty_like(codes)
+    slots_into(build_tables(shape), index, codes, slots)
+    return slots
+
+
+def enumerate_layer(
+    shape: Shape, age: int, window: dict[int, AfterstateLayer], workers: Workers
+) -> Layer:
+    """The layer of an age from the afterstates of the two ages below.
+
+    window : afterstates by age; those of ``age - 2`` and ``age - 4`` are read
+    """
+    tables = build_tables(shape)
+    index = build_layer_index(shape, age)
+    num_slots = int(index.num_slots)
+    states = empty_bitmap(num_slots)
+    starts = np.unique(board_slots(shape, index, start_boards(shape, age)))
+    np.bitwise_or.at(states, starts >> np.uint64(6), np.uint64(1) << (starts & np.uint64(63)))
+    for exponent in SPAWN_EXPONENTS:
+        below = window.get(age - 2**exponent)
+        if below is not None:
+            workers.run(
+                int(below.index.num_slots),
+                lambda start, stop, below=below, exponent=exponent: mark_spawns(
+                    tables, below.index, index, np.uint64(exponent), below.afterstates, states,
+                    start, stop,
+                ),
+            )  # fmt: skip
+    afterstates = empty_bitmap(num_slots)
+    terminal_members = sum(
+        int(num_terminal)
+        for num_terminal in workers.run(
+            num_slots,
+            lambda start, stop: mark_moves(
+                tables, index, states, afterstates, np.empty(TARGET_BUFFER, dtype=np.uint64),
+                start, stop,
+            ),
+        )
+    )  # fmt: skip
+    counts = _count_layer(shape, index, states, afterstates, terminal_members)
+    return Layer(index, states, afterstates, counts)
+
+
+def _count_layer(
+    shape: Shape,
+    index: LayerIndex,
+    states: NDArray[np.uint64],
+    afterstates: NDArray[np.uint64],
+    terminal_members: int,
+) -> LayerCounts:
+    """Counts of a layer; the sets hold boards modulo the flips, the counts are modulo all.
+
+    Classes modulo the transpose too are half of (members + members the transpose leaves alone).
+    """
+    tables = build_tables(shape)
+    members = [int(count_members(bitmap)) for bitmap in (states, afterstates)]
+    labelled = [
+        4 * count - int(count_missing_images(tables, index, bitmap))
+        for count, bitmap in zip(members, (states, afterstates), strict=True)
+    ]
+    classes = [*members, terminal_members]
+    if shape.is_square:
+        codes = _diagonal_boards(shape).get(int(index.age), np.empty(0, dtype=np.uint64))
+        slots, first = np.unique(board_slots(shape, index, codes), return_index=True)
+        fixed = count_diagonal(tables, slots, codes[first], states, afterstates)
+        classes = [
+            (count + int(num_fixed)) // 2 for count, num_fixed in zip(classes, fixed, strict=True)
+        ]
+    return LayerCounts(
+        age=int(index.age),
+        states=classes[0],
+        states_labelled=labelled[0],
+        afterstates=classes[1],
+        afterstates_labelled=labelled[1],
+        terminal=classes[2],
+        state_members=members[0],
+        afterstate_members=members[1],
+        num_slots=int(index.num_slots),
+    )

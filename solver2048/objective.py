@@ -1,0 +1,103 @@
+"""What play maximises: the score, or the probability of ever holding a tile.
+
+An objective is a *potential* that adds up over rows, a *floor* and the mean gain of potential by
+a spawn. With ``w = v + potential(board)`` one backward pass serves every objective::
+
+    w(state)      = max(floor(state), max over legal moves of w(afterstate))
+    w(afterstate) = mean over spawns of w(state) - spawn gain
+
+Score: the potential is ``sum of (k - 1) 2^k``, by which a merge gains exactly its reward, a 2 gains
+nothing and a 4 gains 4. A terminal state's value is 0, so its floor is its potential.
+Tile: no potential; the floor is 1 for a board that holds the tile and 0 for all others.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import UsageError
+from .shape import Shape
+from .tables import build_tables
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The score (`exponent` = 0) or the tile ``2^exponent``."""
+
+    exponent: int = 0
+
+    @property
+    def name(self) -> str:
+        """As users write it."""
+        return f"tile:{2**self.exponent}" if self.exponent else "score"
+
+    @property
+    def directory(self) -> str:
+        """As the store names it."""
+        return self.name.replace(":", "-")
+
+    @property
+    def unit(self) -> str:
+        return "probability" if self.exponent else "points"
+
+    @property
+    def floor_cap(self) -> float:
+        """The floor of a board is the sum of its rows' floors, at most this."""
+        return 1.0 if self.exponent else np.inf
+
+    def spawn_gain(self, spawn4: float) -> float:
+        """Mean gain of potential by a spawn."""
+        return 0.0 if self.exponent else 4.0 * spawn4
+
+    def max_value(self, shape: Shape) -> int:
+        """A bound on every value."""
+        return 1 if self.exponent else shape.max_score
+
+    def floors(self, shape: Shape) -> NDArray[np.float64]:
+        """Floor of every row, by ordinal."""
+        if not self.exponent:
+            return self.potentials(shape)
+        return (row_cells(shape) >= self.exponent).any(axis=1).astype(np.float64)
+
+    def potentials(self, shape: Shape) -> NDArray[np.float64]:
+        """Potential of every row, by ordinal."""
+        if self.exponent:
+            return np.zeros(len(build_tables(shape).rows))
+        return merge_potentials(shape)
+
+
+def row_cells(shape: Shape) -> NDArray[np.int64]:
+    """Exponents of every row, by ordinal: int64[num_rows, 4]."""
+    rows = build_tables(shape).rows.astype(np.int64)
+    return (rows[:, None] >> np.array([12, 8, 4, 0])) & 15
+
+
+def merge_potentials(shape: Shape) -> NDArray[np.float64]:
+    """``sum of (k - 1) 2^k`` over the tiles ``2^k`` of every row, by ordinal.
+
+    A move's reward is what the potential of the whole board gains.
+    """
+    cells = row_cells(shape)
+    return np.where(cells > 0, (cells - 1) * 2.0**cells, 0.0).sum(axis=1)
+
+
+def parse_objective(text: str, shape: Shape) -> Objective:
+    """``score`` or ``tile:N``; a tile that the board cannot hold is refused."""
+    if text == "score":
+        return Objective()
+    match = re.fullmatch(r"tile:([0-9]{1,9})", text)
+    if not match:
+        raise UsageError(f"objective {text!r} is neither 'score' nor 'tile:N', such as tile:256")
+    tile = int(match[1])
+    if tile < 2 or tile & (tile - 1):
+        raise UsageError(f"objective {text}: {tile} is not a tile (2, 4, 8, ...)")
+    if tile > 2**shape.max_exponent:
+        raise UsageError(
+            f"objective {text}: no {shape.name} board can hold that tile; "
+            f"the largest is {2**shape.max_exponent}"
+        )
+    return Objective(tile.bit_length() - 1)

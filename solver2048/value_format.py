@@ -1,0 +1,62 @@
+"""How values are stored: ``float32``, ``float64``, or ``fixed:K``, multiples of 2^-K."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import UsageError
+
+
+@dataclass(frozen=True)
+class ValueFormat:
+    """A storage type of values; `fraction_bits` is the K of ``fixed:K``."""
+
+    name: str
+    dtype: np.dtype
+    fraction_bits: int | None = None
+
+    @property
+    def missing(self) -> float | int:
+        """What no stored value equals: a chunk that reads as this is not there."""
+        return np.nan if self.fraction_bits is None else 2**32 - 1
+
+    def encode(self, values: NDArray[np.float64]) -> NDArray:
+        """Values as stored."""
+        if self.fraction_bits is None:
+            return values.astype(self.dtype)
+        return np.rint(np.ldexp(values, self.fraction_bits)).astype(self.dtype)
+
+    def decode(self, stored: NDArray) -> NDArray[np.float64]:
+        """Stored values as float64."""
+        values = stored.astype(np.float64)
+        return values if self.fraction_bits is None else np.ldexp(values, -self.fraction_bits)
+
+    def rounding_bound(self, max_value: float) -> float:
+        """How far a stored value, at most `max_value`, can be from the one computed."""
+        if self.fraction_bits is not None:
+            return float(2.0 ** -(self.fraction_bits + 1))
+        if self.dtype == np.float64:
+            return 0.0
+        return float(np.spacing(np.float32(max_value))) / 2
+
+
+def parse_value_format(text: str, max_value: int) -> ValueFormat:
+    """The format named, refused where it does not hold values up to `max_value`."""
+    if text in ("float32", "float64"):
+        return ValueFormat(text, np.dtype(text))
+    match = re.fullmatch(r"fixed:([0-9]{1,2})", text)
+    if not match:
+        raise UsageError(f"values {text!r} are neither float32, float64 nor fixed:K (fixed:6, say)")
+    fraction_bits = int(match[1])
+    # The largest 32-bit number marks what is missing.
+    largest = 32 - (max_value + 1).bit_length()
+    if fraction_bits > largest:
+        raise UsageError(
+            f"values {text}: 32 bits do not hold values up to {max_value:,} in steps of "
+            f"2^-{fraction_bits}; the finest here is fixed:{largest}"
+        )
+    return ValueFormat(text, np.dtype(np.uint32), fraction_bits)
