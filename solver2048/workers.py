@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 from types import TracebackType
 from typing import Any
 
@@ -31,7 +32,8 @@ class Workers:
 
     def __init__(self, num_threads: int | None = None) -> None:
         self.num_threads = num_threads or available_threads()
-        self._pool = ThreadPoolExecutor(self.num_threads, thread_name_prefix="solver2048")
+        # The calling thread is one of the workers.
+        self._pool = ThreadPoolExecutor(max(1, self.num_threads - 1))
 
     def __enter__(self) -> Workers:
         return self
@@ -41,9 +43,27 @@ class Workers:
         self._pool.shutdown(cancel_futures=True)
 
     def run(self, num_slots: int, task: Callable[[np.uint64, np.uint64], Any]) -> list[Any]:
-        """The results of the task over every range, in order."""
+        """The results of the task over every range, in no particular order."""
         num_ranges = min(self.num_threads * RANGES_PER_THREAD, num_slots // MIN_RANGE_SLOTS)
         if self.num_threads == 1 or num_ranges < 2:
             return [task(np.uint64(0), np.uint64(num_slots))]
         bounds = [np.uint64(num_slots * i // num_ranges) for i in range(num_ranges + 1)]
-        return list(self._pool.map(task, bounds[:-1], bounds[1:]))
+        ranges = zip(bounds[:-1], bounds[1:], strict=True)
+        lock = Lock()
+
+        def work() -> list[Any]:
+            results = []
+            while True:
+                with lock:
+                    bounds = next(ranges, None)
+                if bounds is None:
+                    return results
+                results.append(task(*bounds))
+
+        helpers = [self._pool.submit(work) for _ in range(self.num_threads - 1)]
+        results = work()
+        for helper in helpers:
+            # A helper that has not begun by now would find nothing to do.
+            if not helper.cancel():
+                results += helper.result()
+        return results

@@ -256,7 +256,7 @@ def best_moves(tables, index, floors, floor_cap, states, afterstates, values, st
     states, afterstates : ranked bitmaps of the layer
     values : float64[number of afterstates]
     state_values : float64[number of states], filled in ``[start, stop)``, a range of slots
-    slots, positions : uint64[BATCH + 128], scratch of the calling thread
+    slots, positions : uint64[TARGET_BUFFER], scratch of the calling thread
     """
     num_targets = ZERO
     block = find_block(index, start)
@@ -387,3 +387,10 @@ def add_potential(tables, index, potentials, sign, members, values, start, stop)
                     position += ONE
             half += ONE
         block += ONE
+
+
+@kernel
+def positions_into(members, slots, positions):  # type: ignore[no-untyped-def]
+    """Fill `positions` with the rank of every slot among the members of a ranked bitmap."""
+    for i in range(len(slots)):
+        positions[i] = rank_at(members, slots[i])

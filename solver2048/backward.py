@@ -1,0 +1,121 @@
+"""The backward pass: the values of one age after another, from the top age down.
+
+Values of age n need only those of the ages n + 2 and n + 4::
+
+    w(afterstate of n) = mean over spawns of w(states of n + 2 and n + 4) - spawn gain
+    w(state of n)      = max(floor, max over moves of w(afterstate of n))
+
+with ``w = v + potential`` as in `solver2048.objective`. Everything is float64 and every sum has a
+fixed order, so that the values are the same to the bit for any number of threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elias_fano.ranked import rank_bitmap
+
+from .forward import SPAWN_EXPONENTS, board_slots, start_boards
+from .kernels.moves import TARGET_BUFFER
+from .kernels.values import add_potential, add_spawn_values, best_moves, positions_into
+from .layer_index import LayerIndex, build_layer_index
+from .objective import Objective
+from .shape import Shape
+from .tables import build_tables
+from .workers import Workers
+
+
+@dataclass(frozen=True)
+class StateValues:
+    """The values of a layer's states, as the window keeps them.
+
+    states : ranked bitmap; values : float64[number of states], ``w`` in index order
+    """
+
+    index: LayerIndex
+    states: NDArray[np.uint64]
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a backward pass works for."""
+
+    shape: Shape
+    objective: Objective
+    spawn4: float
+
+    def spawn_probability(self, exponent: int) -> float:
+        return self.spawn4 if exponent == 2 else 1.0 - self.spawn4
+
+
+def value_layer(
+    rules: Rules,
+    age: int,
+    states: NDArray[np.uint64],
+    afterstates: NDArray[np.uint64],
+    window: dict[int, StateValues],
+    workers: Workers,
+) -> tuple[StateValues, NDArray[np.float64]]:
+    """Values of a layer: (its states' ``w``, its afterstates' values v), in index order.
+
+    states, afterstates : bitmaps of the layer
+    window : state values by age; those of ``age + 2`` and ``age + 4`` are read where the layer has
+        afterstates, and a missing one is a KeyError
+    """
+    shape, objective = rules.shape, rules.objective
+    tables = build_tables(shape)
+    index = build_layer_index(shape, age)
+    num_slots = int(index.num_slots)
+    ranked_states = rank_bitmap(states)
+    ranked_afterstates = rank_bitmap(afterstates)
+    values = np.full(int(ranked_afterstates[-1]), -objective.spawn_gain(rules.spawn4))
+    for exponent in SPAWN_EXPONENTS if len(values) else ():
+        above = window[age + 2**exponent]
+        workers.run(
+            num_slots,
+            lambda start, stop, above=above, exponent=exponent: add_spawn_values(
+                tables, index, above.index, np.uint64(exponent),
+                rules.spawn_probability(exponent), ranked_afterstates, above.states,
+                above.values, values, np.empty(64), start, stop,
+            ),
+        )  # fmt: skip
+    state_values = np.empty(int(ranked_states[-1]))
+    floors = objective.floors(shape)
+    workers.run(
+        num_slots,
+        lambda start, stop: best_moves(
+            tables, index, floors, objective.floor_cap, ranked_states, ranked_afterstates, values,
+            state_values, np.empty(TARGET_BUFFER, dtype=np.uint64),
+            np.empty(TARGET_BUFFER, dtype=np.uint64), start, stop,
+        ),
+    )  # fmt: skip
+    potentials = objective.potentials(shape)
+    workers.run(
+        num_slots,
+        lambda start, stop: add_potential(
+            tables, index, potentials, -1.0, ranked_afterstates, values, start, stop
+        ),
+    )
+    return StateValues(index, ranked_states, state_values), values
+
+
+def start_values(rules: Rules, layer: StateValues) -> dict[int, float]:
+    """Value of every start board of a layer's age, by its code."""
+    codes = start_boards(rules.shape, int(layer.index.age))
+    slots = board_slots(rules.shape, layer.index, codes)
+    positions = np.empty(len(slots), dtype=np.uint64)
+    positions_into(layer.states, slots, positions)
+    # Two tiles below 8: their potential is 4 for each 4.
+    potentials = np.array(
+        [0.0 if rules.objective.exponent else 4.0 * _num_fours(int(code)) for code in codes]
+    )
+    values = layer.values[positions] - potentials
+    return dict(zip(codes.tolist(), values.tolist(), strict=True))
+
+
+def _num_fours(code: int) -> int:
+    return f"{code:x}".count("2")
