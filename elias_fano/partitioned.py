@@ -75,7 +75,7 @@ def _partition_bounds_into(bitmap, size, firsts, lasts):  # type: ignore[no-unty
     """First and last member of every partition of `size` >= 64 members; returns their number."""
     partition = ZERO
     filled = ZERO  # members of the current partition so far
-    last = ZERO
+    last_word = ZERO
     for word in range(np.uint64(len(bitmap))):
         bits = bitmap[word]
         while bits:
@@ -84,9 +84,7 @@ def _partition_bounds_into(bitmap, size, firsts, lasts):  # type: ignore[no-unty
             count = popcount(bits)
             if filled + count < size:
                 filled += count
-                while bits & (bits - ONE):
-                    bits &= bits - ONE
-                last = word << SIX | trailing_zeros(bits)
+                last_word = word
                 break
             for _ in range(size - filled - ONE):
                 bits &= bits - ONE
@@ -95,7 +93,10 @@ def _partition_bounds_into(bitmap, size, firsts, lasts):  # type: ignore[no-unty
             partition += ONE
             filled = ZERO
     if filled:
-        lasts[partition] = last
+        bits = bitmap[last_word]
+        while bits & (bits - ONE):
+            bits &= bits - ONE
+        lasts[partition] = last_word << SIX | trailing_zeros(bits)
         partition += ONE
     return partition
 
@@ -315,9 +316,8 @@ def _smallest_forms(
         members[-1] = count - (len(members) - 1) * size
     # The span less one: it fits 64 bits even where the span does not.
     reach = lasts - firsts
-    widths = np.zeros(len(firsts), dtype=np.uint64)
-    for width in range(1, 64):
-        widths[reach >> np.uint64(width) >= members.astype(np.uint64)] = width
+    # log2 of the mean gap; a width one off, where the float rounds, costs a bit and no more.
+    widths = np.log2(np.maximum(reach / np.maximum(members, 1), 1.0)).astype(np.uint64)
     low_words = (members * widths.astype(np.int64) + 63) // 64
     high_words = (members + (reach >> widths).astype(np.int64) + 63) // 64
     elias_fano_words = low_words + high_words

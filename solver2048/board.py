@@ -151,3 +151,8 @@ def unpack_boards(codes: NDArray[np.uint64], shape: Shape) -> NDArray[np.int64]:
     exponents = (codes[:, None] >> shifts & np.uint64(15)).astype(np.int64)
     tiles = np.where(exponents == 0, 0, np.int64(1) << exponents)
     return tiles.reshape(len(codes), shape.num_rows, shape.num_columns)
+
+
+def format_board(tiles: Any) -> str:
+    """A board of tile numbers as one line, ``2 . / . 4``."""
+    return " / ".join(" ".join(str(tile) if tile else "." for tile in row) for row in tiles)

@@ -28,6 +28,9 @@ from .workers import Workers
 
 SPAWN_EXPONENTS = (1, 2)
 
+START_AGES = {"2,2": 4, "2,4": 6, "4,4": 8}
+"""Age of each class of start boards, named by their two tiles."""
+
 
 @dataclass(frozen=True)
 class Layer:

@@ -13,6 +13,7 @@ Tile: no potential; the floor is 1 for a board that holds the tile and 0 for all
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 
@@ -39,6 +40,11 @@ class Objective:
     def directory(self) -> str:
         """As the store names it."""
         return self.name.replace(":", "-")
+
+    @property
+    def values_kind(self) -> str:
+        """Where the store keeps its values."""
+        return f"values/{self.directory}"
 
     @property
     def unit(self) -> str:
@@ -70,12 +76,14 @@ class Objective:
         return merge_potentials(shape)
 
 
+@functools.lru_cache(maxsize=None)
 def row_cells(shape: Shape) -> NDArray[np.int64]:
     """Exponents of every row, by ordinal: int64[num_rows, 4]."""
     rows = build_tables(shape).rows.astype(np.int64)
     return (rows[:, None] >> np.array([12, 8, 4, 0])) & 15
 
 
+@functools.lru_cache(maxsize=None)
 def merge_potentials(shape: Shape) -> NDArray[np.float64]:
     """``sum of (k - 1) 2^k`` over the tiles ``2^k`` of every row, by ordinal.
 

@@ -8,7 +8,6 @@ three cells of a row. A 4x3 board lies transposed, its four-cell lines as rows.
 
 from __future__ import annotations
 
-import functools
 import re
 from dataclasses import dataclass
 
@@ -17,7 +16,8 @@ from .errors import UsageError
 ACTIONS = ("up", "down", "left", "right")
 """The actions, in the order in which every interface lists them."""
 
-_TRANSPOSED_ACTION = {"up": "left", "down": "right", "left": "up", "right": "down"}
+TRANSPOSED_ACTIONS = (2, 3, 0, 1)
+"""For each action, the number of the one that does the same on the transposed board."""
 
 
 @dataclass(frozen=True)
@@ -84,23 +84,10 @@ class Shape:
             for column in range(self.num_columns)
         )
 
-    def packed_action(self, action: str) -> str:
-        """What an action on the board as named is on the packed board."""
-        return _TRANSPOSED_ACTION[action] if self.is_transposed else action
-
-    @functools.cached_property
-    def start_ages(self) -> dict[str, int]:
-        """Age of each class of start boards."""
-        return {"2,2": 4, "2,4": 6, "4,4": 8}
 
 
 SHAPES = {f"{rows}x{columns}": Shape(rows, columns) for rows, columns in
           [(2, 2), (2, 3), (2, 4), (3, 3), (4, 3)]}  # fmt: skip
-
-
-def transposed_action(action: str) -> str:
-    """The action on the transposed board."""
-    return _TRANSPOSED_ACTION[action]
 
 
 def parse_shape(text: str) -> Shape:

@@ -24,11 +24,12 @@ class ValueFormat:
         """What no stored value equals: a chunk that reads as this is not there."""
         return np.nan if self.fraction_bits is None else 2**32 - 1
 
-    def encode(self, values: NDArray[np.float64]) -> NDArray:
-        """Values as stored."""
+    def encode_into(self, values: NDArray[np.float64], stored: NDArray) -> None:
+        """Fill `stored`, of this format's dtype, with the values as stored."""
         if self.fraction_bits is None:
-            return values.astype(self.dtype)
-        return np.rint(np.ldexp(values, self.fraction_bits)).astype(self.dtype)
+            stored[:] = values
+        else:
+            stored[:] = np.rint(np.ldexp(values, self.fraction_bits))
 
     def decode(self, stored: NDArray) -> NDArray[np.float64]:
         """Stored values as float64."""

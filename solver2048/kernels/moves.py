@@ -30,10 +30,12 @@ from ..layer_index import (
 from ..tables import (
     CLASS_SHIFT,
     HALF_SHIFT,
+    LEFT_CHANGES_SHIFT,
     MIRROR_OFFSET_SHIFT,
     MIRROR_SHIFT,
     PALINDROME_SHIFT,
     RANK_MASK,
+    RIGHT_CHANGES_SHIFT,
     SIZE_SHIFT,
 )
 
@@ -114,9 +116,10 @@ def map_segment(segment_map, start, segment):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def mark_segment(tables, index, info0, info1, class2, segment, bitmap):  # type: ignore[no-untyped-def]
+def mark_segment(tables, base, info0, info1, class2, segment, bitmap):  # type: ignore[no-untyped-def]
     """Mark a segment of a block, given its upper rows' `row_info`, modulo the horizontal flip.
 
+    base : first slot of the block
     segment : by rank of row 2 in `class2`, whose sum is below that of row 0
     """
     rank1 = info1 & RANK_MASK
@@ -127,9 +130,16 @@ def mark_segment(tables, index, info0, info1, class2, segment, bitmap):  # type:
         segment = map_segment(tables.mirror_map, tables.class_map_start[class2], segment)
     elif is_palindrome and mirror1 == rank1:
         segment = map_segment(tables.fold_map, tables.class_map_start[class2], segment)
-    block = (info0 >> CLASS_SHIFT) * index.num_classes + (info1 >> CLASS_SHIFT)
     row01 = (info0 >> HALF_SHIFT & RANK_MASK) * (info1 >> SIZE_SHIFT & RANK_MASK) + rank1
-    or_bits(bitmap, np.uint64(index.bases[block]) + row01 * tables.class_size[class2], segment)
+    or_bits(bitmap, base + row01 * tables.class_size[class2], segment)
+
+
+@inlined
+def block_base(index, info0, info1):  # type: ignore[no-untyped-def]
+    """First slot of the block of two upper rows, given their `row_info`."""
+    return np.uint64(
+        index.bases[(info0 >> CLASS_SHIFT) * index.num_classes + (info1 >> CLASS_SHIFT)]
+    )
 
 
 @kernel
@@ -151,41 +161,40 @@ def _mark_slides_one_by_one(tables, index, row0, row1, start2, segment, aftersta
 
 
 @inlined
-def _mark_slides(tables, index, row0, row1, class2, segment, afterstates):  # type: ignore[no-untyped-def]
+def _mark_slides(tables, base, ordinal0, ordinal1, class2, segment, afterstates):  # type: ignore[no-untyped-def]
     """Mark the horizontal moves of a segment's states all at once; returns the legal ones.
 
     They keep every row sum, so the targets lie in the same block.
     """
     map_start = tables.class_map_start[class2]
-    ordinal0 = row_ordinal(tables, row0)
-    ordinal1 = row_ordinal(tables, row1)
-    left0 = np.uint64(tables.left_rows[ordinal0])
-    left1 = np.uint64(tables.left_rows[ordinal1])
+    changes = tables.slides[ordinal0] | tables.slides[ordinal1]
     legal_left = segment
-    if left0 == row0 and left1 == row1:
+    if not changes >> LEFT_CHANGES_SHIFT & ONE:
         legal_left &= tables.class_left_changes[class2]
     if legal_left:
         slid = map_segment(tables.left_map, map_start, legal_left)
-        mark_segment(
-            tables, index, tables.row_info[left0], tables.row_info[left1], class2, slid, afterstates
-        )
-    right0 = np.uint64(tables.right_rows[ordinal0])
-    right1 = np.uint64(tables.right_rows[ordinal1])
+        slid0 = tables.row_info[tables.left_rows[ordinal0]]
+        slid1 = tables.row_info[tables.left_rows[ordinal1]]
+        mark_segment(tables, base, slid0, slid1, class2, slid, afterstates)
     legal_right = segment
-    if right0 == row0 and right1 == row1:
+    if not changes >> RIGHT_CHANGES_SHIFT & ONE:
         legal_right &= tables.class_right_changes[class2]
     if legal_right:
         slid = map_segment(tables.right_map, map_start, legal_right)
-        mark_segment(
-            tables, index, tables.row_info[right0], tables.row_info[right1], class2, slid, afterstates
-        )
+        slid0 = tables.row_info[tables.right_rows[ordinal0]]
+        slid1 = tables.row_info[tables.right_rows[ordinal1]]
+        mark_segment(tables, base, slid0, slid1, class2, slid, afterstates)
     return legal_left | legal_right
 
 
 @inlined
-def _mark_batch(bitmap, slots, count):  # type: ignore[no-untyped-def]
+def _mark_batch(tables, index, bitmap, boards, count):  # type: ignore[no-untyped-def]
+    """Mark packed boards; overwrites `boards`. In two loops, so that cache misses overlap."""
     for i in range(count):
-        or_bit(bitmap, slots[i])
+        boards[i] = canonical_code_slot(tables, index, boards[i])
+        prefetch(bitmap, boards[i] >> SIX)
+    for i in range(count):
+        or_bit(bitmap, boards[i])
 
 
 @kernel
@@ -218,52 +227,52 @@ def mark_moves(tables, index, states, afterstates, targets, start, stop):  # typ
         while half < tables.class_half_size[class0] and base + half * strip < stop:
             ordinal0 = np.uint64(tables.half_ordinals[tables.class_half_start[class0] + half])
             row0 = np.uint64(tables.rows[ordinal0])
-            for piece in range(size1 * ((size2 + WORD_MASK) >> SIX)):
-                rank1 = piece % size1
-                offset = piece // size1 << SIX
-                segment = bits_at(
-                    states, base + half * strip + rank1 * size2 + offset,
-                    min(WORD_BITS, size2 - offset),
-                )  # fmt: skip
-                if segment == ZERO:
-                    continue
-                row1 = np.uint64(tables.rows[start1 + rank1])
-                if one_by_one:
-                    legal = _mark_slides_one_by_one(
-                        tables, index, row0, row1, start2 + offset, segment, afterstates
-                    )
-                else:
-                    legal = _mark_slides(tables, index, row0, row1, class2, segment, afterstates)
-                offset0 = column_offset(row0, row1, TWELVE)
-                offset1 = column_offset(row0, row1, EIGHT)
-                offset2 = column_offset(row0, row1, FOUR)
-                offset3 = column_offset(row0, row1, ZERO)
-                row01 = row0 << ROW0_SHIFT | row1 << ROW1_SHIFT
-                rest = segment
-                while rest:
-                    rank2 = trailing_zeros(rest)
-                    rest &= rest - ONE
-                    row2 = np.uint64(tables.rows[start2 + offset + rank2])
-                    for down in range(TWO):
-                        moved = move_columns(
-                            tables.column_moves,
-                            offset0 | down, offset1 | down, offset2 | down, offset3 | down,
-                            row2,
-                        )  # fmt: skip
-                        slot = canonical_code_slot(tables, index, moved)
-                        prefetch(afterstates, slot >> SIX)
-                        # Always written, kept only if legal: no branch to predict.
-                        is_legal = np.uint64(moved != (row01 | row2))
-                        targets[num_targets] = slot
-                        num_targets += is_legal
-                        legal |= is_legal << rank2
-                num_terminal += popcount(segment & ~legal)
-                if num_targets >= BATCH:
-                    _mark_batch(afterstates, targets, num_targets)
-                    num_targets = ZERO
+            for offset in range(ZERO, size2, WORD_BITS):
+                width = min(WORD_BITS, size2 - offset)
+                for rank1 in range(size1):
+                    segment = bits_at(
+                        states, base + half * strip + rank1 * size2 + offset,
+                        width,
+                    )  # fmt: skip
+                    if segment == ZERO:
+                        continue
+                    row1 = np.uint64(tables.rows[start1 + rank1])
+                    if one_by_one:
+                        legal = _mark_slides_one_by_one(
+                            tables, index, row0, row1, start2 + offset, segment, afterstates
+                        )
+                    else:
+                        legal = _mark_slides(
+                            tables, base, ordinal0, start1 + rank1, class2, segment, afterstates
+                        )
+                    offset0 = column_offset(row0, row1, TWELVE)
+                    offset1 = column_offset(row0, row1, EIGHT)
+                    offset2 = column_offset(row0, row1, FOUR)
+                    offset3 = column_offset(row0, row1, ZERO)
+                    row01 = row0 << ROW0_SHIFT | row1 << ROW1_SHIFT
+                    rest = segment
+                    while rest:
+                        rank2 = trailing_zeros(rest)
+                        rest &= rest - ONE
+                        row2 = np.uint64(tables.rows[start2 + offset + rank2])
+                        for down in range(TWO):
+                            moved = move_columns(
+                                tables.column_moves,
+                                offset0 | down, offset1 | down, offset2 | down, offset3 | down,
+                                row2,
+                            )  # fmt: skip
+                            # Always written, kept only if legal: no branch to predict.
+                            is_legal = np.uint64(moved != (row01 | row2))
+                            targets[num_targets] = moved
+                            num_targets += is_legal
+                            legal |= is_legal << rank2
+                    num_terminal += popcount(segment & ~legal)
+                    if num_targets >= BATCH:
+                        _mark_batch(tables, index, afterstates, targets, num_targets)
+                        num_targets = ZERO
             half += ONE
         block += ONE
-    _mark_batch(afterstates, targets, num_targets)
+    _mark_batch(tables, index, afterstates, targets, num_targets)
     return num_terminal
 
 

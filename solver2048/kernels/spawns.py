@@ -18,8 +18,8 @@ from elias_fano.bits import (
 from elias_fano.jit import inlined, kernel
 
 from ..layer_index import canonical_slot, class_of_row2, find_block
-from ..tables import CLASS_SHIFT, EMPTY_SHIFT, PALINDROME_SHIFT, RANK_MASK
-from .moves import map_segment, mark_segment, row_ordinal
+from ..tables import EMPTY_SHIFT
+from .moves import block_base, map_segment, mark_segment, row_ordinal
 
 TWO = np.uint64(2)
 FOUR = np.uint64(4)
@@ -109,6 +109,7 @@ def mark_spawns(tables, index, target, exponent, afterstates, states, start, sto
         start1 = tables.class_start[class1]
         start2 = tables.class_start[class2]
         target_class2 = spawned_class(tables, class2, exponent)
+        target_base = np.uint64(target.bases[class0 * target.num_classes + class1])
         one_by_one = rows_one_by_one(tables, class0, class2, target_class2)
         strip = size1 * size2
         half = ZERO if start <= base else (start - base + strip - ONE) // strip
@@ -117,35 +118,43 @@ def mark_spawns(tables, index, target, exponent, afterstates, states, start, sto
             row0 = np.uint64(tables.rows[ordinal0])
             info0 = tables.row_info[row0]
             empty0 = tables.spawn_ranks[ordinal0] >> EMPTY_SHIFT
-            for piece in range(size1 * ((size2 + WORD_MASK) >> SIX)):
-                rank1 = piece % size1
-                offset = piece // size1 << SIX
-                segment = bits_at(
-                    afterstates, base + half * strip + rank1 * size2 + offset,
-                    min(WORD_BITS, size2 - offset),
-                )  # fmt: skip
-                if segment == ZERO:
-                    continue
-                row1 = np.uint64(tables.rows[start1 + rank1])
-                info1 = tables.row_info[row1]
-                if one_by_one:
-                    _mark_spawns_one_by_one(
-                        tables, target, row0, row1, start2 + offset, segment, exponent,
-                        one_by_one, states,
+            for offset in range(ZERO, size2, WORD_BITS):
+                width = min(WORD_BITS, size2 - offset)
+                for rank1 in range(size1):
+                    segment = bits_at(
+                        afterstates, base + half * strip + rank1 * size2 + offset,
+                        width,
                     )  # fmt: skip
-                cells = ZERO if one_by_one & ONE else empty0
-                while cells:
-                    spawned = tables.row_info[spawned_row(row0, trailing_zeros(cells), exponent)]
-                    cells &= cells - ONE
-                    mark_segment(tables, target, spawned, info1, class2, segment, states)
-                cells = tables.spawn_ranks[start1 + rank1] >> EMPTY_SHIFT & tables.middle_empty_mask
-                cells = ZERO if one_by_one & TWO else cells
-                while cells:
-                    spawned = tables.row_info[spawned_row(row1, trailing_zeros(cells), exponent)]
-                    cells &= cells - ONE
-                    mark_segment(tables, target, info0, spawned, class2, segment, states)
-                if not one_by_one & FOUR and target_class2:
-                    spawned = map_segment(spawn_map, tables.class_map_start[class2], segment)
-                    mark_segment(tables, target, info0, info1, target_class2, spawned, states)
+                    if segment == ZERO:
+                        continue
+                    row1 = np.uint64(tables.rows[start1 + rank1])
+                    info1 = tables.row_info[row1]
+                    if one_by_one:
+                        _mark_spawns_one_by_one(
+                            tables, target, row0, row1, start2 + offset, segment, exponent,
+                            one_by_one, states,
+                        )  # fmt: skip
+                    cells = ZERO if one_by_one & ONE else empty0
+                    while cells:
+                        spawned = tables.row_info[spawned_row(row0, trailing_zeros(cells), exponent)]
+                        cells &= cells - ONE
+                        mark_segment(
+                                tables, block_base(target, spawned, info1), spawned, info1, class2, segment,
+                                states,
+                            )  # fmt: skip
+                    cells = tables.spawn_ranks[start1 + rank1] >> EMPTY_SHIFT & tables.middle_empty_mask
+                    cells = ZERO if one_by_one & TWO else cells
+                    while cells:
+                        spawned = tables.row_info[spawned_row(row1, trailing_zeros(cells), exponent)]
+                        cells &= cells - ONE
+                        mark_segment(
+                                tables, block_base(target, info0, spawned), info0, spawned, class2, segment,
+                                states,
+                            )  # fmt: skip
+                    if not one_by_one & FOUR and target_class2:
+                        spawned = map_segment(spawn_map, tables.class_map_start[class2], segment)
+                        mark_segment(
+                                tables, target_base, info0, info1, target_class2, spawned, states
+                            )
             half += ONE
         block += ONE

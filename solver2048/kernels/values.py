@@ -147,67 +147,67 @@ def add_spawn_values(tables, index, target, exponent, weight, afterstates, state
             row0 = np.uint64(tables.rows[ordinal0])
             info0 = tables.row_info[row0]
             empty0 = tables.spawn_ranks[ordinal0] >> EMPTY_SHIFT
-            for piece in range(size1 * ((size2 + WORD_MASK) >> SIX)):
-                rank1 = piece % size1
-                offset = piece // size1 << SIX
-                slot = base + half * strip + rank1 * size2 + offset
-                segment = ranked_bits_at(afterstates, slot, min(WORD_BITS, size2 - offset))
-                if segment == ZERO:
-                    continue
-                row1 = np.uint64(tables.rows[start1 + rank1])
-                info1 = tables.row_info[row1]
-                empty1 = (
-                    tables.spawn_ranks[start1 + rank1] >> EMPTY_SHIFT & tables.middle_empty_mask
-                )
-                for i in range(popcount(segment)):
-                    sums[i] = 0.0
-                if one_by_one:
-                    _add_values_one_by_one(
-                        tables, target, row0, row1, start2 + offset, segment, exponent, one_by_one,
-                        states, state_values, sums,
-                    )  # fmt: skip
-                cells = ZERO if one_by_one & ONE else empty0
-                while cells:
-                    spawned = tables.row_info[spawned_row(row0, trailing_zeros(cells), exponent)]
-                    cells &= cells - ONE
-                    add_segment_values(tables, target, spawned, info1, class2, segment, states,
-                                       state_values, sums)  # fmt: skip
-                cells = ZERO if one_by_one & TWO else empty1
-                while cells:
-                    spawned = tables.row_info[spawned_row(row1, trailing_zeros(cells), exponent)]
-                    cells &= cells - ONE
-                    add_segment_values(tables, target, info0, spawned, class2, segment, states,
-                                       state_values, sums)  # fmt: skip
-                members = first = ZERO
-                is_folded = False
-                in_row2 = not one_by_one & FOUR and target_class2 != ZERO
-                if in_row2:
-                    target_slot, _, is_folded = segment_slot(
-                        tables, target, info0, info1, target_class2
+            for offset in range(ZERO, size2, WORD_BITS):
+                width = min(WORD_BITS, size2 - offset)
+                for rank1 in range(size1):
+                    slot = base + half * strip + rank1 * size2 + offset
+                    segment = ranked_bits_at(afterstates, slot, width)
+                    if segment == ZERO:
+                        continue
+                    row1 = np.uint64(tables.rows[start1 + rank1])
+                    info1 = tables.row_info[row1]
+                    empty1 = (
+                        tables.spawn_ranks[start1 + rank1] >> EMPTY_SHIFT & tables.middle_empty_mask
                     )
-                    members = ranked_bits_at(
-                        states, target_slot, tables.class_size[target_class2]
-                    )
-                    first = rank_at(states, target_slot)
-                num_empty01 = popcount(empty0) + popcount(empty1)
-                position = rank_at(afterstates, slot)
-                i = ZERO
-                while segment:
-                    word = tables.spawn_ranks[start2 + offset + trailing_zeros(segment)]
-                    segment &= segment - ONE
-                    empty2 = word >> EMPTY_SHIFT
-                    num_empty = num_empty01 + popcount(empty2)
-                    while in_row2 and empty2:
-                        cell = trailing_zeros(empty2)
-                        empty2 &= empty2 - ONE
-                        rank2 = word >> (CELL_BITS * cell + rank_shift) & RANK_MASK
-                        if is_folded:
-                            rank2 = min(
-                                rank2, np.uint64(tables.mirror_ranks[target_start2 + rank2])
-                            )
-                        sums[i] += state_values[first + popcount(members & ((ONE << rank2) - ONE))]
-                    values[position + i] += weight * (sums[i] / np.float64(num_empty))
-                    i += ONE
+                    for i in range(popcount(segment)):
+                        sums[i] = 0.0
+                    if one_by_one:
+                        _add_values_one_by_one(
+                            tables, target, row0, row1, start2 + offset, segment, exponent, one_by_one,
+                            states, state_values, sums,
+                        )  # fmt: skip
+                    cells = ZERO if one_by_one & ONE else empty0
+                    while cells:
+                        spawned = tables.row_info[spawned_row(row0, trailing_zeros(cells), exponent)]
+                        cells &= cells - ONE
+                        add_segment_values(tables, target, spawned, info1, class2, segment, states,
+                                           state_values, sums)  # fmt: skip
+                    cells = ZERO if one_by_one & TWO else empty1
+                    while cells:
+                        spawned = tables.row_info[spawned_row(row1, trailing_zeros(cells), exponent)]
+                        cells &= cells - ONE
+                        add_segment_values(tables, target, info0, spawned, class2, segment, states,
+                                           state_values, sums)  # fmt: skip
+                    members = first = ZERO
+                    is_folded = False
+                    in_row2 = not one_by_one & FOUR and target_class2 != ZERO
+                    if in_row2:
+                        target_slot, _, is_folded = segment_slot(
+                            tables, target, info0, info1, target_class2
+                        )
+                        members = ranked_bits_at(
+                            states, target_slot, tables.class_size[target_class2]
+                        )
+                        first = rank_at(states, target_slot)
+                    num_empty01 = popcount(empty0) + popcount(empty1)
+                    position = rank_at(afterstates, slot)
+                    i = ZERO
+                    while segment:
+                        word = tables.spawn_ranks[start2 + offset + trailing_zeros(segment)]
+                        segment &= segment - ONE
+                        empty2 = word >> EMPTY_SHIFT
+                        num_empty = num_empty01 + popcount(empty2)
+                        while in_row2 and empty2:
+                            cell = trailing_zeros(empty2)
+                            empty2 &= empty2 - ONE
+                            rank2 = word >> (CELL_BITS * cell + rank_shift) & RANK_MASK
+                            if is_folded:
+                                rank2 = min(
+                                    rank2, np.uint64(tables.mirror_ranks[target_start2 + rank2])
+                                )
+                            sums[i] += state_values[first + popcount(members & ((ONE << rank2) - ONE))]
+                        values[position + i] += weight * (sums[i] / np.float64(num_empty))
+                        i += ONE
             half += ONE
         block += ONE
 
@@ -235,19 +235,25 @@ def _best_slide_one_by_one(tables, index, row0, row1, row2, afterstates, values,
 
 
 @inlined
-def _raise_batch(afterstates, values, slots, positions, count, state_values):  # type: ignore[no-untyped-def]
-    """Raise each state's value to that of its move's afterstate; cache misses overlap."""
+def _raise_batch(tables, index, afterstates, values, targets, positions, count, state_values):  # type: ignore[no-untyped-def]
+    """Raise each state's value to that of its move's afterstate; overwrites `targets`.
+
+    In three loops, board to slot to position to value, so that cache misses overlap.
+    """
     for i in range(count):
-        slots[i] = rank_at(afterstates, slots[i])
-        prefetch(values, slots[i])
+        targets[i] = canonical_code_slot(tables, index, targets[i])
+        prefetch(afterstates, targets[i] >> SIX << ONE)
     for i in range(count):
-        value = values[slots[i]]
+        targets[i] = rank_at(afterstates, targets[i])
+        prefetch(values, targets[i])
+    for i in range(count):
+        value = values[targets[i]]
         if value > state_values[positions[i]]:
             state_values[positions[i]] = value
 
 
 @kernel
-def best_moves(tables, index, floors, floor_cap, states, afterstates, values, state_values, slots,
+def best_moves(tables, index, floors, floor_cap, states, afterstates, values, state_values, targets,
                positions, start, stop):  # type: ignore[no-untyped-def] # fmt: skip
     """Fill `state_values` with the best legal move's value, or the floor if that is greater.
 
@@ -256,7 +262,7 @@ def best_moves(tables, index, floors, floor_cap, states, afterstates, values, st
     states, afterstates : ranked bitmaps of the layer
     values : float64[number of afterstates]
     state_values : float64[number of states], filled in ``[start, stop)``, a range of slots
-    slots, positions : uint64[TARGET_BUFFER], scratch of the calling thread
+    targets, positions : uint64[TARGET_BUFFER], scratch of the calling thread
     """
     num_targets = ZERO
     block = find_block(index, start)
@@ -277,79 +283,78 @@ def best_moves(tables, index, floors, floor_cap, states, afterstates, values, st
             row0 = np.uint64(tables.rows[ordinal0])
             left0 = tables.row_info[tables.left_rows[ordinal0]]
             right0 = tables.row_info[tables.right_rows[ordinal0]]
-            for piece in range(size1 * ((size2 + WORD_MASK) >> SIX)):
-                rank1 = piece % size1
-                offset = piece // size1 << SIX
-                slot = base + half * strip + rank1 * size2 + offset
-                segment = ranked_bits_at(states, slot, min(WORD_BITS, size2 - offset))
-                if segment == ZERO:
-                    continue
-                row1 = np.uint64(tables.rows[start1 + rank1])
-                floor01 = floors[ordinal0] + floors[start1 + rank1]
-                left_members = left_first = right_members = right_first = ZERO
-                left_mirrored = left_folded = right_mirrored = right_folded = False
-                left_changes = right_changes = ZERO
-                if not one_by_one:
-                    left1 = tables.row_info[tables.left_rows[start1 + rank1]]
-                    right1 = tables.row_info[tables.right_rows[start1 + rank1]]
-                    target, left_mirrored, left_folded = segment_slot(
-                        tables, index, left0, left1, class2
-                    )
-                    left_members = ranked_bits_at(afterstates, target, size2)
-                    left_first = rank_at(afterstates, target)
-                    target, right_mirrored, right_folded = segment_slot(
-                        tables, index, right0, right1, class2
-                    )
-                    right_members = ranked_bits_at(afterstates, target, size2)
-                    right_first = rank_at(afterstates, target)
-                    changes = np.uint64(tables.slides[ordinal0] | tables.slides[start1 + rank1])
-                    left_changes = changes >> LEFT_CHANGES_SHIFT & ONE
-                    right_changes = changes >> RIGHT_CHANGES_SHIFT & ONE
-                offset0 = column_offset(row0, row1, TWELVE)
-                offset1 = column_offset(row0, row1, EIGHT)
-                offset2 = column_offset(row0, row1, FOUR)
-                offset3 = column_offset(row0, row1, ZERO)
-                row01 = row0 << ROW0_SHIFT | row1 << ROW1_SHIFT
-                position = rank_at(states, slot)
-                while segment:
-                    ordinal2 = start2 + offset + trailing_zeros(segment)
-                    segment &= segment - ONE
-                    row2 = np.uint64(tables.rows[ordinal2])
-                    best = min(floor01 + floors[ordinal2], floor_cap)
-                    if one_by_one:
-                        best = _best_slide_one_by_one(
-                            tables, index, row0, row1, row2, afterstates, values, best
+            for offset in range(ZERO, size2, WORD_BITS):
+                width = min(WORD_BITS, size2 - offset)
+                for rank1 in range(size1):
+                    slot = base + half * strip + rank1 * size2 + offset
+                    segment = ranked_bits_at(states, slot, width)
+                    if segment == ZERO:
+                        continue
+                    row1 = np.uint64(tables.rows[start1 + rank1])
+                    floor01 = floors[ordinal0] + floors[start1 + rank1]
+                    left_members = left_first = right_members = right_first = ZERO
+                    left_mirrored = left_folded = right_mirrored = right_folded = False
+                    left_changes = right_changes = ZERO
+                    if not one_by_one:
+                        left1 = tables.row_info[tables.left_rows[start1 + rank1]]
+                        right1 = tables.row_info[tables.right_rows[start1 + rank1]]
+                        left_slot, left_mirrored, left_folded = segment_slot(
+                            tables, index, left0, left1, class2
                         )
-                    else:
-                        slides2 = np.uint64(tables.slides[ordinal2])
-                        if left_changes | (slides2 >> LEFT_CHANGES_SHIFT & ONE):
-                            best = max(best, slid_value(
-                                slides2, ZERO, left_mirrored, left_folded, left_members,
-                                left_first, values))  # fmt: skip
-                        if right_changes | (slides2 >> RIGHT_CHANGES_SHIFT & ONE):
-                            best = max(best, slid_value(
-                                slides2, SLIDE_STRIDE, right_mirrored, right_folded,
-                                right_members, right_first, values))  # fmt: skip
-                    state_values[position] = best
-                    for down in range(TWO):
-                        moved = move_columns(
-                            tables.column_moves,
-                            offset0 | down, offset1 | down, offset2 | down, offset3 | down,
-                            row2,
-                        )  # fmt: skip
-                        target = canonical_code_slot(tables, index, moved)
-                        prefetch(afterstates, target >> SIX << ONE)
-                        # Always written, kept only if legal: no branch to predict.
-                        slots[num_targets] = target
-                        positions[num_targets] = position
-                        num_targets += np.uint64(moved != (row01 | row2))
-                    position += ONE
-                if num_targets >= BATCH:
-                    _raise_batch(afterstates, values, slots, positions, num_targets, state_values)
-                    num_targets = ZERO
+                        left_members = ranked_bits_at(afterstates, left_slot, size2)
+                        left_first = rank_at(afterstates, left_slot)
+                        right_slot, right_mirrored, right_folded = segment_slot(
+                            tables, index, right0, right1, class2
+                        )
+                        right_members = ranked_bits_at(afterstates, right_slot, size2)
+                        right_first = rank_at(afterstates, right_slot)
+                        changes = np.uint64(tables.slides[ordinal0] | tables.slides[start1 + rank1])
+                        left_changes = changes >> LEFT_CHANGES_SHIFT & ONE
+                        right_changes = changes >> RIGHT_CHANGES_SHIFT & ONE
+                    offset0 = column_offset(row0, row1, TWELVE)
+                    offset1 = column_offset(row0, row1, EIGHT)
+                    offset2 = column_offset(row0, row1, FOUR)
+                    offset3 = column_offset(row0, row1, ZERO)
+                    row01 = row0 << ROW0_SHIFT | row1 << ROW1_SHIFT
+                    position = rank_at(states, slot)
+                    while segment:
+                        ordinal2 = start2 + offset + trailing_zeros(segment)
+                        segment &= segment - ONE
+                        row2 = np.uint64(tables.rows[ordinal2])
+                        best = min(floor01 + floors[ordinal2], floor_cap)
+                        if one_by_one:
+                            best = _best_slide_one_by_one(
+                                tables, index, row0, row1, row2, afterstates, values, best
+                            )
+                        else:
+                            slides2 = np.uint64(tables.slides[ordinal2])
+                            if left_changes | (slides2 >> LEFT_CHANGES_SHIFT & ONE):
+                                best = max(best, slid_value(
+                                    slides2, ZERO, left_mirrored, left_folded, left_members,
+                                    left_first, values))  # fmt: skip
+                            if right_changes | (slides2 >> RIGHT_CHANGES_SHIFT & ONE):
+                                best = max(best, slid_value(
+                                    slides2, SLIDE_STRIDE, right_mirrored, right_folded,
+                                    right_members, right_first, values))  # fmt: skip
+                        state_values[position] = best
+                        for down in range(TWO):
+                            moved = move_columns(
+                                tables.column_moves,
+                                offset0 | down, offset1 | down, offset2 | down, offset3 | down,
+                                row2,
+                            )  # fmt: skip
+                            # Always written, kept only if legal: no branch to predict.
+                            targets[num_targets] = moved
+                            positions[num_targets] = position
+                            num_targets += np.uint64(moved != (row01 | row2))
+                        position += ONE
+                    if num_targets >= BATCH:
+                        _raise_batch(tables, index, afterstates, values, targets, positions, num_targets,
+                                 state_values)  # fmt: skip
+                        num_targets = ZERO
             half += ONE
         block += ONE
-    _raise_batch(afterstates, values, slots, positions, num_targets, state_values)
+    _raise_batch(tables, index, afterstates, values, targets, positions, num_targets, state_values)
 
 
 @kernel
@@ -373,18 +378,18 @@ def add_potential(tables, index, potentials, sign, members, values, start, stop)
         half = ZERO if start <= base else (start - base + strip - ONE) // strip
         while half < tables.class_half_size[class0] and base + half * strip < stop:
             ordinal0 = np.uint64(tables.half_ordinals[tables.class_half_start[class0] + half])
-            for piece in range(size1 * ((size2 + WORD_MASK) >> SIX)):
-                rank1 = piece % size1
-                offset = piece // size1 << SIX
-                slot = base + half * strip + rank1 * size2 + offset
-                segment = ranked_bits_at(members, slot, min(WORD_BITS, size2 - offset))
-                position = rank_at(members, slot)
-                upper = potentials[ordinal0] + potentials[start1 + rank1]
-                while segment:
-                    ordinal2 = start2 + offset + trailing_zeros(segment)
-                    segment &= segment - ONE
-                    values[position] += sign * (upper + potentials[ordinal2])
-                    position += ONE
+            for offset in range(ZERO, size2, WORD_BITS):
+                width = min(WORD_BITS, size2 - offset)
+                for rank1 in range(size1):
+                    slot = base + half * strip + rank1 * size2 + offset
+                    segment = ranked_bits_at(members, slot, width)
+                    position = rank_at(members, slot)
+                    upper = potentials[ordinal0] + potentials[start1 + rank1]
+                    while segment:
+                        ordinal2 = start2 + offset + trailing_zeros(segment)
+                        segment &= segment - ONE
+                        values[position] += sign * (upper + potentials[ordinal2])
+                        position += ONE
             half += ONE
         block += ONE
 

@@ -1,0 +1,167 @@
+"""Layers as sets on disk: partitioned Elias–Fano sets of slots, a band of ages in one array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elias_fano import DamagedSet, PartitionedEliasFano, encode_bitmap
+from elias_fano.partitioned import WordSource
+
+from .bands import Band, bands_of
+from .errors import NotSolved, SolutionDamaged
+from .forward import Layer
+from .layer import LayerCounts
+from .shape import Shape
+from .store import Store
+
+KIND = "sets"
+NAMES = ("states", "afterstates")
+
+# Measured on 4x3 layers: larger partitions save little, and a bitmap of a layer through Zstd takes
+# half of what Elias–Fano does, though it is larger before.
+PARTITION_MEMBERS = 4096
+BITMAP_BIAS = 4.0
+
+MAX_OPEN_SETS = 256
+
+
+class BandBuilder:
+    """Collects the sets of a band's layers, upward, for `Store.write_band`."""
+
+    def __init__(self) -> None:
+        self._words: dict[str, list[NDArray[np.uint64]]] = {name: [] for name in NAMES}
+        self._num_words = dict.fromkeys(NAMES, 0)
+        self._records: list[dict[str, Any]] = []
+
+    def add(self, layer: Layer) -> None:
+        record: dict[str, Any] = dict(vars(layer.counts))
+        for name, bitmap in zip(NAMES, (layer.states, layer.afterstates), strict=True):
+            words = encode_bitmap(
+                bitmap,
+                int(layer.index.num_slots),
+                partition_size=PARTITION_MEMBERS,
+                bitmap_bias=BITMAP_BIAS,
+            )
+            start = self._num_words[name]
+            record[f"{name}_words"] = [start, start + len(words)]
+            self._num_words[name] += len(words)
+            self._words[name].append(words)
+        self._records.append(record)
+
+    def commit(self, store: Store, band: Band, *, is_complete: bool, parents: dict[str, str]) -> None:
+        """Write the band; `is_complete` unless it was cut short of its last age."""
+        arrays = {name: ("words", np.concatenate(self._words[name]), None) for name in NAMES}
+        record = {"is_complete": is_complete, "layers": self._records, "parents": parents}
+        store.write_band(KIND, band, arrays, record)
+
+
+class _Part:
+    """A part of a word source."""
+
+    def __init__(self, source: WordSource, start: int, stop: int) -> None:
+        self._source, self._start, self._stop = source, start, stop
+
+    def __len__(self) -> int:
+        return self._stop - self._start
+
+    def __getitem__(self, index: slice) -> NDArray[np.uint64]:
+        start, stop, _ = index.indices(len(self))
+        return self._source[self._start + start : self._start + stop]
+
+
+class LayerSets:
+    """The stored sets of a solution, by age."""
+
+    def __init__(self, store: Store, shape: Shape) -> None:
+        self.store = store
+        self.shape = shape
+        self._bands: list[Band] = []
+        self._records: dict[int, dict[str, Any]] = {}
+        self._band_of: dict[int, Band] = {}
+        self._arrays: dict[tuple[Band, str], WordSource] = {}
+        self._opened: dict[tuple[int, str], PartitionedEliasFano] = {}
+        self.is_cut_short = False
+        for band in bands_of(shape):
+            manifest = store.manifest(KIND, band)
+            if manifest is None:
+                break
+            self._bands.append(band)
+            for record in manifest["layers"]:
+                self._records[int(record["age"])] = record
+                self._band_of[int(record["age"])] = band
+            self.is_cut_short = not manifest["is_complete"]
+            if self.is_cut_short:
+                break
+
+    @property
+    def bands(self) -> list[Band]:
+        """The stored bands, upward; the last may be cut short."""
+        return self._bands
+
+    @property
+    def num_complete_bands(self) -> int:
+        return len(self._bands) - self.is_cut_short
+
+    @property
+    def max_age(self) -> int:
+        """The largest age stored, 0 if there is none."""
+        return max(self._records, default=0)
+
+    def counts(self) -> list[LayerCounts]:
+        """Counts of every stored age, upward."""
+        return [LayerCounts.from_record(self._records[age]) for age in sorted(self._records)]
+
+    def layer_counts(self, age: int) -> LayerCounts:
+        return LayerCounts.from_record(self._record(age))
+
+    def _record(self, age: int) -> dict[str, Any]:
+        if age not in self._records:
+            raise NotSolved(f"age {age} is not enumerated; ages up to {self.max_age} are")
+        return self._records[age]
+
+    def open(self, age: int, name: str) -> PartitionedEliasFano:
+        """The set of the states or afterstates of an age, read by partitions."""
+        key = (age, name)
+        if key not in self._opened:
+            self._record(age)
+            source = self._array(self._band_of[age], name)
+            if len(self._opened) >= MAX_OPEN_SETS:
+                self._opened.clear()
+            self._opened[key] = self._set(source, age, name)
+        return self._opened[key]
+
+    def _array(self, band: Band, name: str) -> WordSource:
+        key = (band, name)
+        if key not in self._arrays:
+            if len(self._arrays) >= MAX_OPEN_SETS:
+                self._arrays.clear()
+            self._arrays[key] = self.store.open_array(KIND, band, name)
+        return self._arrays[key]
+
+    def read_band(self, band: Band) -> dict[tuple[int, str], PartitionedEliasFano]:
+        """All sets of a band, checked against the manifest's digests, by (age, name)."""
+        self.store.check_band(KIND, band)
+        words = {name: self.store.open_array(KIND, band, name).read() for name in NAMES}
+        return {
+            (age, name): self._set(words[name], age, name)
+            for age in band.ages
+            if age in self._records
+            for name in NAMES
+        }
+
+    def _set(self, source: WordSource, age: int, name: str) -> PartitionedEliasFano:
+        counts = self.layer_counts(age)
+        members = counts.state_members if name == "states" else counts.afterstate_members
+        try:
+            stored = PartitionedEliasFano(_Part(source, *self._record(age)[f"{name}_words"]))
+        except DamagedSet as error:
+            raise SolutionDamaged(f"age {age}, {name}: {error}") from None
+        if (len(stored), stored.universe) != (members, counts.num_slots):
+            raise SolutionDamaged(
+                f"age {age}, {name}: the set has {len(stored)} members below {stored.universe}, "
+                f"expected {members} below {counts.num_slots}"
+            )
+        return stored

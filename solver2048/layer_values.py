@@ -1,0 +1,87 @@
+"""Afterstate values on disk: a band of ages in one array, each age in index order."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .bands import Band
+from .errors import NotSolved, SolutionDamaged
+from .layer_sets import KIND as SETS, LayerSets
+from .objective import Objective
+from .store import Store, StoredArray
+from .value_format import ValueFormat, parse_value_format
+
+NAME = "afterstates"
+
+
+class ValueBandBuilder:
+    """Collects the values of a band's layers, in any order of ages, for `Store.write_band`."""
+
+    def __init__(self, sets: LayerSets, band: Band, value_format: ValueFormat) -> None:
+        self._band = band
+        self._format = value_format
+        self._parent = {f"{SETS}/{band.name}": sets.store.manifest_digest(SETS, band)}
+        sizes = [sets.layer_counts(age).afterstate_members for age in band.ages]
+        stops = np.cumsum(sizes).tolist()
+        self._ranges = {
+            age: (stop - size, stop)
+            for age, size, stop in zip(band.ages, sizes, stops, strict=True)
+        }
+        self._items = np.empty(stops[-1], dtype=value_format.dtype)
+        self._max: dict[int, float] = {}
+
+    def add(self, age: int, values: NDArray[np.float64]) -> None:
+        start, stop = self._ranges[age]
+        self._format.encode_into(values, self._items[start:stop])
+        self._max[age] = float(values.max(initial=0.0))
+
+    def commit(self, store: Store, kind: str) -> None:
+        """Write the band."""
+        layers = [
+            {"age": age, "values": list(self._ranges[age]), "max": self._max[age]}
+            for age in self._band.ages
+        ]
+        record = {"values": self._format.name, "layers": layers, "parents": self._parent}
+        arrays = {NAME: ("values", self._items, self._format.missing)}
+        store.write_band(kind, self._band, arrays, record)
+
+
+class Values:
+    """The stored values of one objective, by age."""
+
+    def __init__(self, sets: LayerSets, objective: Objective) -> None:
+        self._store = sets.store
+        self.objective = objective
+        self.kind = objective.values_kind
+        record = self._store.read_record(f"{self.kind}/objective.json")
+        if record is None:
+            raise NotSolved(f"{self._store.path} has no values for the objective {objective.name}")
+        self.format = parse_value_format(record["values"], objective.max_value(sets.shape))
+        self._arrays: dict[Band, StoredArray] = {}
+        self._places: dict[int, tuple[Band, int, int]] = {}
+        self.bands: list[Band] = []
+        self.max_value = 0.0
+        for band in sets.bands:
+            manifest = self._store.manifest(self.kind, band)
+            if manifest is None:
+                continue
+            self.bands.append(band)
+            for layer in manifest["layers"]:
+                start, stop = (int(i) for i in layer["values"])
+                age = int(layer["age"])
+                if stop - start != sets.layer_counts(age).afterstate_members:
+                    raise SolutionDamaged(f"age {age}: {stop - start} values for another set")
+                self._places[age] = (band, start, stop)
+                self.max_value = max(self.max_value, float(layer["max"]))
+
+    def take(self, age: int, positions: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Values of the afterstates at the given positions of their layer's set."""
+        if age not in self._places:
+            raise NotSolved(f"age {age} has no values yet; `solve` goes on where it stopped")
+        band, start, _ = self._places[age]
+        if band not in self._arrays:
+            self._arrays[band] = self._store.open_array(
+                self.kind, band, NAME, self.format.missing
+            )
+        return self.format.decode(self._arrays[band].take(positions + start))
