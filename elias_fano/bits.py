@@ -15,7 +15,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from .jit import inlined, kernel
+from .jit import inlined
 
 ZERO = np.uint64(0)
 ONE = np.uint64(1)
@@ -70,9 +70,7 @@ def prefetch(typingctx: Any, array: Any, index: Any) -> Any:
         pointer = _element_pointer(context, builder, signature.args[0], args[0], args[1])
         i32 = ir.IntType(32)
         function_type = ir.FunctionType(ir.VoidType(), [ir.PointerType(), i32, i32, i32])
-        function = cgutils.get_or_insert_function(
-            builder.module, function_type, "llvm.prefetch.p0"
-        )
+        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0")
         builder.call(function, [pointer, i32(0), i32(3), i32(1)])
         return context.get_dummy_value()
 
@@ -90,7 +88,7 @@ def empty_bitmap(num_bits: int) -> NDArray[np.uint64]:
 
 
 @inlined
-def low_bits(count):  # type: ignore[no-untyped-def]
+def low_bits(count):
     """A word with its `count` lowest bits set, 0 <= count <= 64."""
     if count == ZERO:
         return ZERO
@@ -98,7 +96,7 @@ def low_bits(count):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def bits_at(bitmap, position, count):  # type: ignore[no-untyped-def]
+def bits_at(bitmap, position, count):
     """`count` bits of a bitmap from bit `position` on, 1 <= count <= 64."""
     word = position >> SIX
     shift = position & WORD_MASK
@@ -108,7 +106,7 @@ def bits_at(bitmap, position, count):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def or_bits(bitmap, position, bits):  # type: ignore[no-untyped-def]
+def or_bits(bitmap, position, bits):
     """Or up to 64 bits into a bitmap at bit `position`; safe to call from several threads."""
     word = position >> SIX
     shift = position & WORD_MASK
@@ -122,7 +120,7 @@ def or_bits(bitmap, position, bits):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def or_bit(bitmap, position):  # type: ignore[no-untyped-def]
+def or_bit(bitmap, position):
     """Set one bit of a bitmap; safe to call from several threads."""
     word = position >> SIX
     bit = ONE << (position & WORD_MASK)

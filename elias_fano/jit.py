@@ -19,8 +19,12 @@ from typing import Any
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+# Without numba's runtime (`_nrt`) kernels cannot allocate, and do not count references either:
+# in a hot loop the counting of a dozen arrays costs several times the work.
+_njit: Any = numba.njit
 
-@functools.lru_cache(maxsize=None)
+
+@functools.cache
 def _source_stamp(package: str) -> str:
     """SHA-256 over the Python sources of `package` and of this package."""
     digest = hashlib.sha256()
@@ -38,8 +42,8 @@ class _PackageCache(FunctionCache):
     """A function's cache, valid only for the very sources of its whole package."""
 
     def __init__(self, py_func: Callable[..., Any]) -> None:
-        super().__init__(py_func)
-        self._cache_file = IndexDataCacheFile(
+        super().__init__(py_func)  # type: ignore[no-untyped-call]
+        self._cache_file = IndexDataCacheFile(  # type: ignore[no-untyped-call]
             cache_path=self._cache_path,
             filename_base=self._impl.filename_base,
             source_stamp=_source_stamp(py_func.__module__.partition(".")[0]),
@@ -48,12 +52,12 @@ class _PackageCache(FunctionCache):
     def save_overload(self, sig: Any, data: Any) -> None:
         # The cache only saves time: a full or read-only disk must not end a solve.
         with contextlib.suppress(OSError):
-            super().save_overload(sig, data)
+            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
 
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile `function` with numba: no GIL, no fast-math, cached with its package's sources."""
-    dispatcher = numba.njit(nogil=True, _nrt=False)(function)
+    dispatcher = _njit(nogil=True, _nrt=False)(function)
     # RuntimeError: no writable place for a cache; the kernel is then compiled in every process.
     with contextlib.suppress(RuntimeError):
         dispatcher._cache = _PackageCache(function)
@@ -65,4 +69,4 @@ def inlined(function: Callable[..., Any]) -> Any:
 
     For the innermost functions: a call that passes many arrays costs more than their work.
     """
-    return numba.njit(nogil=True, _nrt=False, forceinline=True)(function)
+    return _njit(nogil=True, _nrt=False, forceinline=True)(function)

@@ -8,8 +8,9 @@ run
 bitmap
     the 64-bit words of the plain bitmap of the set from the word of `b` on;
 Elias–Fano
-    with ``l = max(0, floor(log2(u / m)))``: the `l` low bits of each ``x - b``, packed, then a bitmap
-    with bit ``((x - b) >> l) + i`` set for member `i`: at most ``2 + log2(u / m)`` bits a member.
+    with ``l = max(0, floor(log2(u / m)))``: the `l` low bits of each ``x - b``, packed, then a
+    bitmap with bit ``((x - b) >> l) + i`` set for member `i`: at most
+    ``2 + log2(u / m)`` bits a member.
 
 A directory gives each partition's first member, kind, width `l` and place, so a query reads the
 directory and one partition. Serialised, everything is one array of little-endian 64-bit words::
@@ -26,37 +27,31 @@ indexes" (2014).
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .bits import (
-    ALL_ONES,
-    ONE,
-    SIX,
-    WORD_BITS,
-    WORD_MASK,
-    ZERO,
-    bits_at,
-    empty_bitmap,
-    low_bits,
-    popcount,
-    trailing_zeros,
+from .bits import ONE, SIX, WORD_MASK, ZERO, empty_bitmap
+from .partition_kernels import (
+    BITMAP,
+    ELIAS_FANO,
+    KIND_MASK,
+    OFFSET_SHIFT,
+    RUN,
+    WIDTH_MASK,
+    WIDTH_SHIFT,
+    decode_into,
+    encode_into,
+    partition_bounds_into,
+    positions_into,
 )
-from .jit import inlined, kernel
 
 Words = NDArray[np.uint64]
 
 MAGIC = int.from_bytes(b"EFPART01", "little")
 VERSION = 1
 HEADER_WORDS = 8
-
-RUN, BITMAP, ELIAS_FANO = np.uint64(0), np.uint64(1), np.uint64(2)
-KIND_MASK = np.uint64(3)
-WIDTH_SHIFT = np.uint64(2)
-WIDTH_MASK = np.uint64(63)
-OFFSET_SHIFT = np.uint64(8)
 
 
 class DamagedSet(ValueError):
@@ -68,207 +63,6 @@ class WordSource(Protocol):
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: slice, /) -> Words: ...
-
-
-@kernel
-def _partition_bounds_into(bitmap, size, firsts, lasts):  # type: ignore[no-untyped-def]
-    """First and last member of every partition of `size` >= 64 members; returns their number."""
-    partition = ZERO
-    filled = ZERO  # members of the current partition so far
-    last_word = ZERO
-    for word in range(np.uint64(len(bitmap))):
-        bits = bitmap[word]
-        while bits:
-            if filled == ZERO:
-                firsts[partition] = word << SIX | trailing_zeros(bits)
-            count = popcount(bits)
-            if filled + count < size:
-                filled += count
-                last_word = word
-                break
-            for _ in range(size - filled - ONE):
-                bits &= bits - ONE
-            lasts[partition] = word << SIX | trailing_zeros(bits)
-            bits &= bits - ONE
-            partition += ONE
-            filled = ZERO
-    if filled:
-        bits = bitmap[last_word]
-        while bits & (bits - ONE):
-            bits &= bits - ONE
-        lasts[partition] = last_word << SIX | trailing_zeros(bits)
-        partition += ONE
-    return partition
-
-
-@inlined
-def _low_words(count, width):  # type: ignore[no-untyped-def]
-    """Words that `count` low parts of `width` bits take."""
-    return (count * width + WORD_MASK) >> SIX
-
-
-@kernel
-def _encode_into(bitmap, firsts, lasts, places, size, count, payload):  # type: ignore[no-untyped-def]
-    """Write every partition of the bitmap to its place in a zeroed payload."""
-    for partition in range(np.uint64(len(firsts))):
-        first = firsts[partition]
-        last = lasts[partition]
-        kind = places[partition] & KIND_MASK
-        offset = places[partition] >> OFFSET_SHIFT
-        first_word = first >> SIX
-        if kind == RUN:
-            continue
-        if kind == BITMAP:
-            for word in range(first_word, (last >> SIX) + ONE):
-                payload[offset + word - first_word] = bitmap[word]
-            payload[offset] &= ALL_ONES << (first & WORD_MASK)
-            payload[offset + (last >> SIX) - first_word] &= low_bits((last & WORD_MASK) + ONE)
-            continue
-        width = places[partition] >> WIDTH_SHIFT & WIDTH_MASK
-        high = offset + _low_words(min(size, count - partition * size), width)
-        i = ZERO
-        for word in range(first_word, (last >> SIX) + ONE):
-            bits = bitmap[word]
-            if word == first_word:
-                bits &= ALL_ONES << (first & WORD_MASK)
-            if word == last >> SIX:
-                bits &= low_bits((last & WORD_MASK) + ONE)
-            while bits:
-                value = (word << SIX | trailing_zeros(bits)) - first
-                bits &= bits - ONE
-                low = value & low_bits(width)
-                at = i * width
-                payload[offset + (at >> SIX)] |= low << (at & WORD_MASK)
-                if (at & WORD_MASK) + width > WORD_BITS:
-                    payload[offset + (at >> SIX) + ONE] |= low >> (WORD_BITS - (at & WORD_MASK))
-                at = (value >> width) + i
-                payload[high + (at >> SIX)] |= ONE << (at & WORD_MASK)
-                i += ONE
-
-
-@inlined
-def _low_part(payload, offset, i, width):  # type: ignore[no-untyped-def]
-    """The low bits of member `i` of an Elias–Fano partition."""
-    if width == ZERO:
-        return ZERO
-    at = i * width
-    low = payload[offset + (at >> SIX)] >> (at & WORD_MASK)
-    if (at & WORD_MASK) + width > WORD_BITS:
-        low |= payload[offset + (at >> SIX) + ONE] << (WORD_BITS - (at & WORD_MASK))
-    return low & low_bits(width)
-
-
-@kernel
-def _decode_into(firsts, places, stops, size, count, payload, bitmap):  # type: ignore[no-untyped-def]
-    """Set the bit of every member in a zeroed bitmap; returns the number of members met.
-
-    A damaged payload yields another number, or other members, but no access out of bounds.
-    """
-    num_bits = np.uint64(len(bitmap) - 1) << SIX
-    total = ZERO
-    for partition in range(np.uint64(len(firsts))):
-        first = firsts[partition]
-        kind = places[partition] & KIND_MASK
-        offset = places[partition] >> OFFSET_SHIFT
-        stop = stops[partition]
-        members = min(size, count - partition * size)
-        if kind == RUN:
-            for value in range(first, min(first + members, num_bits)):
-                bitmap[value >> SIX] |= ONE << (value & WORD_MASK)
-                total += ONE
-        elif kind == BITMAP:
-            word = first >> SIX
-            for i in range(min(stop - offset, (num_bits >> SIX) - word)):
-                bitmap[word + i] |= payload[offset + i]
-                total += popcount(payload[offset + i])
-        else:
-            width = places[partition] >> WIDTH_SHIFT & WIDTH_MASK
-            high = offset + _low_words(members, width)
-            i = ZERO
-            for word in range(stop - high):
-                bits = payload[high + word]
-                while bits and i < members:
-                    at = word << SIX | trailing_zeros(bits)
-                    bits &= bits - ONE
-                    value = first + ((at - i) << width | _low_part(payload, offset, i, width))
-                    if value < num_bits:
-                        bitmap[value >> SIX] |= ONE << (value & WORD_MASK)
-                        total += ONE
-                    i += ONE
-    return total
-
-
-@inlined
-def _position_in_elias_fano(payload, offset, stop, members, width, value):  # type: ignore[no-untyped-def]
-    """Position of `value`, relative to the partition's first member, or -1."""
-    high = offset + _low_words(members, width)
-    wanted = value >> width
-    i = ZERO
-    for word in range(stop - high):
-        bits = payload[high + word]
-        # The high part of a member is the number of zeros before its one.
-        if ((word + ONE) << SIX) - (i + popcount(bits)) < wanted:
-            i += popcount(bits)
-            continue
-        while bits and i < members:
-            at = word << SIX | trailing_zeros(bits)
-            bits &= bits - ONE
-            if at - i > wanted:
-                return np.int64(-1)
-            if at - i == wanted and _low_part(payload, offset, i, width) == value & low_bits(width):
-                return np.int64(i)
-            i += ONE
-    return np.int64(-1)
-
-
-@inlined
-def _position_in_bitmap(payload, offset, stop, first, value):  # type: ignore[no-untyped-def]
-    """Position of `value` in a bitmap partition, or -1."""
-    at = offset + (value >> SIX) - (first >> SIX)
-    bit = ONE << (value & WORD_MASK)
-    if at >= stop or not payload[at] & bit:
-        return np.int64(-1)
-    position = popcount(payload[at] & (bit - ONE))
-    for word in range(offset, at):
-        position += popcount(payload[word])
-    return np.int64(position)
-
-
-@kernel
-def _positions_into(firsts, places, stops, shifts, size, count, payload, values, positions):  # type: ignore[no-untyped-def]
-    """Position of every value in the set, -1 where it is no member.
-
-    shifts : for each partition, how far its payload lies before its place (payloads read in part)
-    """
-    for q in range(np.uint64(len(values))):
-        value = values[q]
-        positions[q] = -1
-        low = ZERO
-        high = np.uint64(len(firsts))
-        while high - low > ONE:
-            middle = (low + high) >> ONE
-            if firsts[middle] <= value:
-                low = middle
-            else:
-                high = middle
-        if high == ZERO or value < firsts[low]:
-            continue
-        first = firsts[low]
-        members = min(size, count - low * size)
-        kind = places[low] & KIND_MASK
-        offset = (places[low] >> OFFSET_SHIFT) - shifts[low]
-        stop = stops[low] - shifts[low]
-        position = np.int64(-1)
-        if kind == RUN:
-            if value - first < members:
-                position = np.int64(value - first)
-        elif kind == BITMAP:
-            position = _position_in_bitmap(payload, offset, stop, first, value)
-        else:
-            width = places[low] >> WIDTH_SHIFT & WIDTH_MASK
-            position = _position_in_elias_fano(payload, offset, stop, members, width, value - first)
-        if position >= 0:
-            positions[q] = np.int64(low * size) + position
 
 
 def encode_bitmap(
@@ -288,7 +82,7 @@ def encode_bitmap(
     num_partitions = -(-count // partition_size)
     firsts = np.empty(num_partitions, dtype=np.uint64)
     lasts = np.empty(num_partitions, dtype=np.uint64)
-    _partition_bounds_into(bitmap, np.uint64(partition_size), firsts, lasts)
+    partition_bounds_into(bitmap, np.uint64(partition_size), firsts, lasts)
     if num_partitions and int(lasts[-1]) >= universe:
         raise ValueError(f"member {int(lasts[-1])} is not below the universe {universe}")
     kinds_widths, num_words = _smallest_forms(firsts, lasts, partition_size, count, bitmap_bias)
@@ -300,7 +94,7 @@ def encode_bitmap(
     directory = words[HEADER_WORDS : HEADER_WORDS + 2 * num_partitions]
     directory[:num_partitions] = firsts
     directory[num_partitions:] = (stops - num_words) << OFFSET_SHIFT | kinds_widths
-    _encode_into(
+    encode_into(
         bitmap, firsts, lasts, directory[num_partitions:], np.uint64(partition_size),
         np.uint64(count), words[HEADER_WORDS + 2 * num_partitions :],
     )  # fmt: skip
@@ -328,7 +122,8 @@ def _smallest_forms(
     is_run = reach + ONE == members.astype(np.uint64)
     kinds = np.where(is_run, RUN, kinds)
     num_words = np.where(is_run, ZERO, num_words)
-    return np.where(kinds == ELIAS_FANO, widths << WIDTH_SHIFT, ZERO) | kinds, num_words
+    forms = np.where(kinds == ELIAS_FANO, widths << WIDTH_SHIFT, ZERO) | kinds
+    return forms.astype(np.uint64), num_words
 
 
 class PartitionedEliasFano:
@@ -403,7 +198,7 @@ class PartitionedEliasFano:
         bitmap = empty_bitmap(self.universe)
         if self._count:
             payload = self._source[self._payload_start : len(self._source)]
-            met = _decode_into(
+            met = decode_into(
                 self._firsts, self._places, self._stops, np.uint64(self._size),
                 np.uint64(self._count), payload, bitmap,
             )  # fmt: skip
@@ -422,7 +217,7 @@ class PartitionedEliasFano:
             np.maximum(np.searchsorted(self._firsts, values, side="right") - 1, 0)
         ) if self._count else np.empty(0, dtype=np.int64)  # fmt: skip
         payload, shifts = self._read_partitions(partitions)
-        _positions_into(
+        positions_into(
             self._firsts, self._places, self._stops, shifts, np.uint64(self._size),
             np.uint64(self._count), payload, values, positions,
         )  # fmt: skip

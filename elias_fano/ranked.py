@@ -14,7 +14,7 @@ from .jit import inlined, kernel
 
 
 @kernel
-def _interleave_into(bitmap, ranked):  # type: ignore[no-untyped-def]
+def _interleave_into(bitmap, ranked):
     count = ZERO
     for word in range(np.uint64(len(bitmap))):
         ranked[word << ONE] = bitmap[word]
@@ -31,7 +31,7 @@ def rank_bitmap(bitmap: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 @inlined
-def rank_at(ranked, position):  # type: ignore[no-untyped-def]
+def rank_at(ranked, position):
     """Number of set bits before `position`."""
     pair = position >> SIX << ONE
     before = (ONE << (position & WORD_MASK)) - ONE
@@ -39,7 +39,7 @@ def rank_at(ranked, position):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def ranked_bits_at(ranked, position, count):  # type: ignore[no-untyped-def]
+def ranked_bits_at(ranked, position, count):
     """`count` bits of a ranked bitmap from bit `position` on, 1 <= count <= 64."""
     pair = position >> SIX << ONE
     shift = position & WORD_MASK

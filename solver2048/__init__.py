@@ -1,0 +1,32 @@
+"""Exactly solved 2048 on small boards: solve a board, then ask for values and best actions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+__all__ = ["ACTIONS", "Solution", "SolveOptions", "open_solution", "parse_shape", "solve"]
+
+_HOMES = {
+    "ACTIONS": "shape",
+    "SolveOptions": "solve",
+    "Solution": "solution",
+    "open_solution": "solution",
+    "parse_shape": "shape",
+    "solve": "solve",
+}
+
+if TYPE_CHECKING:
+    from .shape import ACTIONS, parse_shape
+    from .solution import Solution, open_solution
+    from .solve import SolveOptions, solve
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded when asked for: the command line must be able to fail fast, before numba is there.
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

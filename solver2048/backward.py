@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from elias_fano.ranked import rank_bitmap
 
-from .forward import SPAWN_EXPONENTS, board_slots, start_boards
+from .forward import SPAWN_EXPONENTS, start_boards
 from .kernels.moves import TARGET_BUFFER
 from .kernels.values import add_potential, add_spawn_values, best_moves, positions_into
-from .layer_index import LayerIndex, build_layer_index
+from .layer_index import LayerIndex, board_slots, build_layer_index
 from .objective import Objective
 from .shape import Shape
 from .tables import build_tables
@@ -70,37 +70,53 @@ def value_layer(
     tables = build_tables(shape)
     index = build_layer_index(shape, age)
     num_slots = int(index.num_slots)
-    ranked_states = rank_bitmap(states)
-    ranked_afterstates = rank_bitmap(afterstates)
-    values = np.full(int(ranked_afterstates[-1]), -objective.spawn_gain(rules.spawn4))
+    state_ranks = rank_bitmap(states)
+    afterstate_ranks = rank_bitmap(afterstates)
+    values = np.full(int(afterstate_ranks[-1]), -objective.spawn_gain(rules.spawn4))
     for exponent in SPAWN_EXPONENTS if len(values) else ():
         above = window[age + 2**exponent]
-        workers.run(
-            num_slots,
-            lambda start, stop, above=above, exponent=exponent: add_spawn_values(
-                tables, index, above.index, np.uint64(exponent),
-                rules.spawn_probability(exponent), ranked_afterstates, above.states,
-                above.values, values, np.empty(64), start, stop,
-            ),
-        )  # fmt: skip
-    state_values = np.empty(int(ranked_states[-1]))
-    floors = objective.floors(shape)
-    workers.run(
-        num_slots,
-        lambda start, stop: best_moves(
-            tables, index, floors, objective.floor_cap, ranked_states, ranked_afterstates, values,
-            state_values, np.empty(TARGET_BUFFER, dtype=np.uint64),
-            np.empty(TARGET_BUFFER, dtype=np.uint64), start, stop,
-        ),
-    )  # fmt: skip
+        _add_spawns(rules, index, exponent, afterstate_ranks, above, values, workers)
+    state_values = np.empty(int(state_ranks[-1]))
+    floors, floor_cap = objective.floors(shape), objective.floor_cap
     potentials = objective.potentials(shape)
-    workers.run(
-        num_slots,
-        lambda start, stop: add_potential(
-            tables, index, potentials, -1.0, ranked_afterstates, values, start, stop
-        ),
-    )
-    return StateValues(index, ranked_states, state_values), values
+
+    def choose(start: np.uint64, stop: np.uint64) -> None:
+        targets = np.empty(TARGET_BUFFER, dtype=np.uint64)
+        positions = np.empty(TARGET_BUFFER, dtype=np.uint64)
+        best_moves(
+            tables, index, floors, floor_cap, state_ranks, afterstate_ranks, values, state_values,
+            targets, positions, start, stop,
+        )  # fmt: skip
+
+    def take_potential_off(start: np.uint64, stop: np.uint64) -> None:
+        add_potential(tables, index, potentials, -1.0, afterstate_ranks, values, start, stop)
+
+    workers.run(num_slots, choose)
+    workers.run(num_slots, take_potential_off)
+    return StateValues(index, state_ranks, state_values), values
+
+
+def _add_spawns(
+    rules: Rules,
+    index: LayerIndex,
+    exponent: int,
+    afterstate_ranks: NDArray[np.uint64],
+    above: StateValues,
+    values: NDArray[np.float64],
+    workers: Workers,
+) -> None:
+    """Add the share of one tile's spawns to a layer's afterstate values."""
+    tables = build_tables(rules.shape)
+    tile = np.uint64(exponent)
+    probability = rules.spawn_probability(exponent)
+
+    def add(start: np.uint64, stop: np.uint64) -> None:
+        add_spawn_values(
+            tables, index, above.index, tile, probability, afterstate_ranks, above.states,
+            above.values, values, np.empty(64), start, stop,
+        )  # fmt: skip
+
+    workers.run(int(index.num_slots), add)
 
 
 def start_values(rules: Rules, layer: StateValues) -> dict[int, float]:

@@ -34,7 +34,7 @@ class Band:
         return f"{self.first:05d}-{self.last:05d}"
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def slots_per_age(shape: Shape) -> NDArray[np.int64]:
     """Number of slots of the index of every age, at ``[age // 2]``; exact, nothing enumerated."""
     tables = build_tables(shape)
@@ -56,7 +56,7 @@ def slots_per_age(shape: Shape) -> NDArray[np.int64]:
     return slots
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def bands_of(shape: Shape) -> tuple[Band, ...]:
     """All bands of a shape, upward."""
     slots = slots_per_age(shape)

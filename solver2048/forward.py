@@ -21,7 +21,7 @@ from .kernels.members import count_diagonal, count_members, count_missing_images
 from .kernels.moves import TARGET_BUFFER, mark_moves
 from .kernels.spawns import mark_spawns
 from .layer import LayerCounts
-from .layer_index import LayerIndex, build_layer_index, slots_into
+from .layer_index import LayerIndex, board_slots, build_layer_index
 from .shape import Shape
 from .tables import build_tables
 from .workers import Workers
@@ -50,7 +50,7 @@ class AfterstateLayer:
     afterstates: NDArray[np.uint64]
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def start_boards(shape: Shape, age: int) -> NDArray[np.uint64]:
     """Codes of all start boards of an age, two tiles on two cells each once; none above age 8."""
     boards = [
@@ -62,7 +62,7 @@ def start_boards(shape: Shape, age: int) -> NDArray[np.uint64]:
     return np.array(boards, dtype=np.uint64)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _diagonal_boards(shape: Shape) -> dict[int, NDArray[np.uint64]]:
     """By age, the codes of a square board that a transpose or quarter turn leaves as they are.
 
@@ -94,16 +94,7 @@ def _diagonal_boards(shape: Shape) -> dict[int, NDArray[np.uint64]]:
         ages += np.where(exponents == 0, 0, 1 << exponents)
     order = np.argsort(ages, kind="stable")
     starts = np.flatnonzero(np.diff(ages[order], prepend=-1))
-    return {
-        int(ages[group[0]]): codes[group] for group in np.split(order, starts[1:])
-    }
-
-
-def board_slots(shape: Shape, index: LayerIndex, codes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Canonical indices of boards of the index's age."""
-    slots = np.empty_like(codes)
-    slots_into(build_tables(shape), index, codes, slots)
-    return slots
+    return {int(ages[group[0]]): codes[group] for group in np.split(order, starts[1:])}
 
 
 def enumerate_layer(
@@ -122,26 +113,34 @@ def enumerate_layer(
     for exponent in SPAWN_EXPONENTS:
         below = window.get(age - 2**exponent)
         if below is not None:
-            workers.run(
-                int(below.index.num_slots),
-                lambda start, stop, below=below, exponent=exponent: mark_spawns(
-                    tables, below.index, index, np.uint64(exponent), below.afterstates, states,
-                    start, stop,
-                ),
-            )  # fmt: skip
+            _spawn(shape, below, index, exponent, states, workers)
     afterstates = empty_bitmap(num_slots)
-    terminal_members = sum(
-        int(num_terminal)
-        for num_terminal in workers.run(
-            num_slots,
-            lambda start, stop: mark_moves(
-                tables, index, states, afterstates, np.empty(TARGET_BUFFER, dtype=np.uint64),
-                start, stop,
-            ),
-        )
-    )  # fmt: skip
+
+    def move(start: np.uint64, stop: np.uint64) -> int:
+        targets = np.empty(TARGET_BUFFER, dtype=np.uint64)
+        return int(mark_moves(tables, index, states, afterstates, targets, start, stop))
+
+    terminal_members = sum(workers.run(num_slots, move))
     counts = _count_layer(shape, index, states, afterstates, terminal_members)
     return Layer(index, states, afterstates, counts)
+
+
+def _spawn(
+    shape: Shape,
+    below: AfterstateLayer,
+    index: LayerIndex,
+    exponent: int,
+    states: NDArray[np.uint64],
+    workers: Workers,
+) -> None:
+    """Mark the states that a spawn on a lower layer's afterstates leads to."""
+    tables = build_tables(shape)
+    tile = np.uint64(exponent)
+
+    def spawn(start: np.uint64, stop: np.uint64) -> None:
+        mark_spawns(tables, below.index, index, tile, below.afterstates, states, start, stop)
+
+    workers.run(int(below.index.num_slots), spawn)
 
 
 def _count_layer(

@@ -19,26 +19,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from elias_fano.bits import ONE, ZERO
-from elias_fano.jit import inlined, kernel
-
+from .kernels.slots import codes_into, number_blocks_into, slots_into
 from .shape import Shape
-from .tables import (
-    CLASS_SHIFT,
-    HALF_SHIFT,
-    MIRROR_OFFSET_MASK,
-    MIRROR_OFFSET_SHIFT,
-    MIRROR_SHIFT,
-    PALINDROME_SHIFT,
-    RANK_MASK,
-    SIZE_SHIFT,
-    build_tables,
-)
-
-ROW_MASK = np.uint64(0xFFFF)
-ROW1_SHIFT = np.uint64(16)
-ROW0_SHIFT = np.uint64(32)
-NO_SLOT = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+from .tables import build_tables
 
 
 class LayerIndex(NamedTuple):
@@ -59,35 +42,6 @@ class LayerIndex(NamedTuple):
     block_base: NDArray[np.uint64]
 
 
-@kernel
-def _number_blocks_into(tables, age, num_classes, bases, class0s, class1s, block_bases):  # type: ignore[no-untyped-def]
-    """Give every block of an age its base; returns (number of blocks, number of slots)."""
-    num_blocks = ZERO
-    base = ZERO
-    num_middle = min(num_classes, tables.num_middle_classes)
-    for class0 in range(num_classes):
-        sum0 = tables.class_sum[class0]
-        for class1 in range(num_middle):
-            sum01 = sum0 + tables.class_sum[class1]
-            if sum01 > age:
-                break
-            sum2 = age - sum01
-            class2 = tables.class_of_half_sum[sum2 >> ONE]
-            if sum2 > sum0 or class2 < 0:
-                continue
-            bases[class0 * num_classes + class1] = base
-            class0s[num_blocks] = class0
-            class1s[num_blocks] = class1
-            block_bases[num_blocks] = base
-            num_blocks += ONE
-            base += (
-                tables.class_half_size[class0] * tables.class_size[class1]
-                * tables.class_size[np.uint64(class2)]
-            )  # fmt: skip
-    block_bases[num_blocks] = base
-    return num_blocks, base
-
-
 def build_layer_index(shape: Shape, age: int) -> LayerIndex:
     """The index of age `age`: its bases and its blocks. Time O(classes squared)."""
     tables = build_tables(shape)
@@ -97,7 +51,7 @@ def build_layer_index(shape: Shape, age: int) -> LayerIndex:
     class0s = np.empty(num_classes * num_middle, dtype=np.uint16)
     class1s = np.empty(num_classes * num_middle, dtype=np.uint16)
     block_bases = np.empty(num_classes * num_middle + 1, dtype=np.uint64)
-    num_blocks, num_slots = _number_blocks_into(
+    num_blocks, num_slots = number_blocks_into(
         tables, np.uint64(age), np.uint64(num_classes), bases, class0s, class1s, block_bases
     )
     if num_slots >= 2**32:
@@ -113,95 +67,15 @@ def build_layer_index(shape: Shape, age: int) -> LayerIndex:
     )
 
 
-@inlined
-def _oriented_slot(base, info0, info1, info2):  # type: ignore[no-untyped-def]
-    """Index of a board, modulo the horizontal flip, given its rows' `row_info`."""
-    # No branch on whether row 0 is reversed: it would be a coin toss.
-    shift = info0 >> MIRROR_OFFSET_SHIFT & MIRROR_OFFSET_MASK
-    rank1 = info1 >> shift & RANK_MASK
-    rank2 = info2 >> shift & RANK_MASK
-    if info0 >> PALINDROME_SHIFT & ONE:
-        mirror1 = info1 >> MIRROR_SHIFT & RANK_MASK
-        mirror2 = info2 >> MIRROR_SHIFT & RANK_MASK
-        if mirror1 < rank1 or (mirror1 == rank1 and mirror2 < rank2):
-            rank1 = mirror1
-            rank2 = mirror2
-    row01 = (info0 >> HALF_SHIFT & RANK_MASK) * (info1 >> SIZE_SHIFT & RANK_MASK) + rank1
-    return base + row01 * (info2 >> SIZE_SHIFT & RANK_MASK) + rank2
+def board_slots(shape: Shape, index: LayerIndex, codes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Canonical indices of packed boards, all of the index's age."""
+    slots = np.empty(len(codes), dtype=np.uint64)
+    slots_into(build_tables(shape), index, codes, slots)
+    return slots
 
 
-@inlined
-def canonical_slot(tables, index, row0, row1, row2):  # type: ignore[no-untyped-def]
-    """Index of a board's canonical form in the layer of its age; rows are uint64 row codes."""
-    # The class is the highest field: the greater word is of the row with the greater sum.
-    upper = max(tables.row_info[row0], tables.row_info[row2])
-    lower = min(tables.row_info[row0], tables.row_info[row2])
-    middle = tables.row_info[row1]
-    block = (upper >> CLASS_SHIFT) * index.num_classes + (middle >> CLASS_SHIFT)
-    base = np.uint64(index.bases[block])
-    slot = _oriented_slot(base, upper, middle, lower)
-    if upper >> CLASS_SHIFT == lower >> CLASS_SHIFT:
-        slot = min(slot, _oriented_slot(base, lower, middle, upper))
-    return slot
-
-
-@inlined
-def canonical_code_slot(tables, index, code):  # type: ignore[no-untyped-def]
-    """`canonical_slot` of a packed board."""
-    return canonical_slot(
-        tables, index, code >> ROW0_SHIFT, code >> ROW1_SHIFT & ROW_MASK, code & ROW_MASK
-    )
-
-
-@inlined
-def find_block(index, slot):  # type: ignore[no-untyped-def]
-    """Number of the block that holds `slot`, which must be below the number of slots."""
-    low = ZERO
-    high = np.uint64(len(index.block_class0))
-    while high - low > ONE:
-        middle = (low + high) >> ONE
-        if index.block_base[middle] <= slot:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@inlined
-def class_of_row2(tables, index, block):  # type: ignore[no-untyped-def]
-    """Class of row 2 in a block."""
-    sum0 = tables.class_sum[index.block_class0[block]]
-    sum1 = tables.class_sum[index.block_class1[block]]
-    return np.uint64(tables.class_of_half_sum[(index.age - sum0 - sum1) >> ONE])
-
-
-@inlined
-def slot_code(tables, index, slot):  # type: ignore[no-untyped-def]
-    """The board of a slot, packed; the inverse of `canonical_code_slot` on canonical boards."""
-    block = find_block(index, slot)
-    class0 = np.uint64(index.block_class0[block])
-    class1 = np.uint64(index.block_class1[block])
-    class2 = class_of_row2(tables, index, block)
-    rest = slot - index.block_base[block]
-    row01 = rest // tables.class_size[class2]
-    rank2 = rest % tables.class_size[class2]
-    half_rank = row01 // tables.class_size[class1]
-    rank1 = row01 % tables.class_size[class1]
-    row0 = np.uint64(tables.rows[tables.half_ordinals[tables.class_half_start[class0] + half_rank]])
-    row1 = np.uint64(tables.rows[tables.class_start[class1] + rank1])
-    row2 = np.uint64(tables.rows[tables.class_start[class2] + rank2])
-    return row0 << ROW0_SHIFT | row1 << ROW1_SHIFT | row2
-
-
-@kernel
-def slots_into(tables, index, codes, slots):  # type: ignore[no-untyped-def]
-    """Fill `slots` with the canonical index of every code, all of the index's age."""
-    for i in range(len(codes)):
-        slots[i] = canonical_code_slot(tables, index, codes[i])
-
-
-@kernel
-def codes_into(tables, index, slots, codes):  # type: ignore[no-untyped-def]
-    """Fill `codes` with the board of every slot."""
-    for i in range(len(slots)):
-        codes[i] = slot_code(tables, index, slots[i])
+def slot_boards(shape: Shape, index: LayerIndex, slots: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Packed boards of slots; the inverse of `board_slots` on canonical boards."""
+    codes = np.empty(len(slots), dtype=np.uint64)
+    codes_into(build_tables(shape), index, slots, codes)
+    return codes

@@ -15,7 +15,7 @@ from .errors import NotSolved, SolutionDamaged
 from .forward import Layer
 from .layer import LayerCounts
 from .shape import Shape
-from .store import Store
+from .store import ArrayToWrite, Store
 
 KIND = "sets"
 NAMES = ("states", "afterstates")
@@ -51,9 +51,9 @@ class BandBuilder:
             self._words[name].append(words)
         self._records.append(record)
 
-    def commit(self, store: Store, band: Band, *, is_complete: bool, parents: dict[str, str]) -> None:
+    def commit(self, store: Store, band: Band, is_complete: bool, parents: dict[str, str]) -> None:
         """Write the band; `is_complete` unless it was cut short of its last age."""
-        arrays = {name: ("words", np.concatenate(self._words[name]), None) for name in NAMES}
+        arrays = {name: ArrayToWrite("words", np.concatenate(self._words[name])) for name in NAMES}
         record = {"is_complete": is_complete, "layers": self._records, "parents": parents}
         store.write_band(KIND, band, arrays, record)
 

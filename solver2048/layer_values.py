@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from .bands import Band
 from .errors import NotSolved, SolutionDamaged
-from .layer_sets import KIND as SETS, LayerSets
+from .layer_sets import KIND as SETS
+from .layer_sets import LayerSets
 from .objective import Objective
-from .store import Store, StoredArray
+from .store import ArrayToWrite, Store, StoredArray
 from .value_format import ValueFormat, parse_value_format
 
 NAME = "afterstates"
@@ -43,7 +44,7 @@ class ValueBandBuilder:
             for age in self._band.ages
         ]
         record = {"values": self._format.name, "layers": layers, "parents": self._parent}
-        arrays = {NAME: ("values", self._items, self._format.missing)}
+        arrays = {NAME: ArrayToWrite("values", self._items, self._format.missing)}
         store.write_band(kind, self._band, arrays, record)
 
 
@@ -81,7 +82,5 @@ class Values:
             raise NotSolved(f"age {age} has no values yet; `solve` goes on where it stopped")
         band, start, _ = self._places[age]
         if band not in self._arrays:
-            self._arrays[band] = self._store.open_array(
-                self.kind, band, NAME, self.format.missing
-            )
+            self._arrays[band] = self._store.open_array(self.kind, band, NAME, self.format.missing)
         return self.format.decode(self._arrays[band].take(positions + start))

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from .errors import UsageError
 from .shape import Shape
-from .tables import build_tables
+from .tables import build_tables, row_cells
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,8 @@ class Objective:
         """Floor of every row, by ordinal."""
         if not self.exponent:
             return self.potentials(shape)
-        return (row_cells(shape) >= self.exponent).any(axis=1).astype(np.float64)
+        cells = row_cells(build_tables(shape).rows.astype(np.int64))
+        return np.asarray((cells >= self.exponent).any(axis=1), dtype=np.float64)
 
     def potentials(self, shape: Shape) -> NDArray[np.float64]:
         """Potential of every row, by ordinal."""
@@ -76,21 +77,15 @@ class Objective:
         return merge_potentials(shape)
 
 
-@functools.lru_cache(maxsize=None)
-def row_cells(shape: Shape) -> NDArray[np.int64]:
-    """Exponents of every row, by ordinal: int64[num_rows, 4]."""
-    rows = build_tables(shape).rows.astype(np.int64)
-    return (rows[:, None] >> np.array([12, 8, 4, 0])) & 15
-
-
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def merge_potentials(shape: Shape) -> NDArray[np.float64]:
     """``sum of (k - 1) 2^k`` over the tiles ``2^k`` of every row, by ordinal.
 
     A move's reward is what the potential of the whole board gains.
     """
-    cells = row_cells(shape)
-    return np.where(cells > 0, (cells - 1) * 2.0**cells, 0.0).sum(axis=1)
+    cells = row_cells(build_tables(shape).rows.astype(np.int64))
+    potentials: NDArray[np.float64] = np.where(cells > 0, (cells - 1) * 2.0**cells, 0.0).sum(axis=1)
+    return potentials
 
 
 def parse_objective(text: str, shape: Shape) -> Objective:

@@ -11,7 +11,7 @@ from typing import Any
 from .shape import Shape
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _figures() -> dict[str, Any]:
     # Installed, the data lie in the package; in a checkout, beside it.
     packaged = files(__package__) / "data" / "published.toml"

@@ -47,7 +47,7 @@ class Shape:
     @property
     def top_age(self) -> int:
         """Sum of the full chain 4, 8, ..., 2^max_exponent: no board is older."""
-        return 2 ** (self.num_cells + 2) - 4
+        return (4 << self.num_cells) - 4
 
     @property
     def max_score(self) -> int:
@@ -83,7 +83,6 @@ class Shape:
             for row in range(self.num_rows)
             for column in range(self.num_columns)
         )
-
 
 
 SHAPES = {f"{rows}x{columns}": Shape(rows, columns) for rows, columns in

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import time
@@ -16,12 +17,13 @@ from elias_fano.ranked import rank_bitmap
 
 from .backward import Rules, StateValues, start_values, value_layer
 from .bands import Band, bands_of, slots_per_age
-from .errors import NoSolution, PublishedMismatch, UsageError
 from .board import format_board, unpack_boards
+from .errors import NoSolution, PublishedMismatch, UsageError
 from .forward import START_AGES, AfterstateLayer, Layer, enumerate_layer, start_boards
 from .layer import LayerCounts
 from .layer_index import build_layer_index
-from .layer_sets import KIND as SETS, BandBuilder, LayerSets
+from .layer_sets import KIND as SETS
+from .layer_sets import BandBuilder, LayerSets
 from .layer_values import ValueBandBuilder, Values
 from .objective import Objective, parse_objective
 from .progress import Progress, peak_memory_bytes
@@ -101,7 +103,7 @@ def _settled_values(
 
 
 class _Timer:
-    """Adds the time since its last call to an entry of run.json, which is no part of the solution."""
+    """Adds the time since its last call to an entry of run.json, no part of the solution."""
 
     def __init__(self, store: Store, name: str) -> None:
         self._store, self._name = store, name
@@ -181,11 +183,7 @@ def _forward(
                 for below in _bands_below(shape, band)
             }
             is_complete = band.last <= max_age
-            writer.submit(
-                lambda builder=builder, band=band, parents=parents, is_complete=is_complete: (
-                    builder.commit(store, band, is_complete=is_complete, parents=parents)
-                )
-            )
+            writer.submit(functools.partial(builder.commit, store, band, is_complete, parents))
         writer.finish()
         timer.save()
 
@@ -268,7 +266,7 @@ def _backward(
                 counts = sets.layer_counts(age)
                 progress.advance(age, _work(counts), counts.states)
             if store.manifest(kind, band) is None:
-                writer.submit(lambda builder=builder: builder.commit(store, kind))
+                writer.submit(functools.partial(builder.commit, store, kind))
             if time.monotonic() - last_checkpoint >= options.checkpoint_seconds:
                 writer.finish()
                 checkpoint = {age: layer.values for age, layer in window.items()}
@@ -302,9 +300,7 @@ def _read_checkpoint(sets: LayerSets, objective: Objective) -> dict[int, StateVa
         stored = sets.read_band(band)
         for age in checkpoint.keys() & set(band.ages):
             states = rank_bitmap(stored[age, "states"].to_bitmap())
-            window[age] = StateValues(
-                build_layer_index(sets.shape, age), states, checkpoint[age]
-            )
+            window[age] = StateValues(build_layer_index(sets.shape, age), states, checkpoint[age])
     return window
 
 
@@ -319,8 +315,8 @@ def _result(
     shape = rules.shape
     classes = {}
     for name, age in START_AGES.items():
-        boards = [starts[int(code)] for code in start_boards(shape, age)]
-        classes[name] = math.fsum(boards) / len(boards)
+        of_class = [starts[int(code)] for code in start_boards(shape, age)]
+        classes[name] = math.fsum(of_class) / len(of_class)
     p4 = rules.spawn4
     shares = {"2,2": (1 - p4) ** 2, "2,4": 2 * p4 * (1 - p4), "4,4": p4**2}
     codes = np.array(sorted(starts), dtype=np.uint64)

@@ -24,13 +24,15 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .bands import Band
 from .errors import NoSolution, NoSpace, SolutionDamaged, SolutionInUse
+
+Items = NDArray[Any]
 
 FORMAT = "solver2048 solution"
 FORMAT_VERSION = 1
@@ -84,23 +86,35 @@ def _seal(directory: Path) -> dict[str, dict[str, Any]]:
     return files
 
 
+class ArrayToWrite(NamedTuple):
+    """A one-dimensional array as `Store.write_band` takes it.
+
+    role : "words" or "values", which decides chunks and codecs
+    missing : what no item equals, None if there is nothing of the kind
+    """
+
+    role: str
+    items: Items
+    missing: float | int | None = None
+
+
 class ChunkCache:
     """The chunks last used, up to a number of bytes; safe for several threads."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._num_bytes = 0
-        self._chunks: OrderedDict[tuple[str, int], NDArray] = OrderedDict()
+        self._chunks: OrderedDict[tuple[str, int], Items] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: tuple[str, int]) -> NDArray | None:
+    def get(self, key: tuple[str, int]) -> Items | None:
         with self._lock:
             chunk = self._chunks.get(key)
             if chunk is not None:
                 self._chunks.move_to_end(key)
             return chunk
 
-    def put(self, key: tuple[str, int], chunk: NDArray) -> None:
+    def put(self, key: tuple[str, int], chunk: Items) -> None:
         with self._lock:
             if key not in self._chunks:
                 self._chunks[key] = chunk
@@ -122,7 +136,7 @@ class StoredArray:
     def __len__(self) -> int:
         return int(self._array.shape[0])
 
-    def __getitem__(self, index: slice) -> NDArray:
+    def __getitem__(self, index: slice) -> Items:
         start, stop, _ = index.indices(len(self))
         if start >= stop:
             return np.empty(0, dtype=self._array.dtype)
@@ -133,7 +147,7 @@ class StoredArray:
         ]
         return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
-    def take(self, positions: NDArray[np.int64]) -> NDArray:
+    def take(self, positions: NDArray[np.int64]) -> Items:
         """The items at the given positions."""
         out = np.empty(len(positions), dtype=self._array.dtype)
         numbers = positions // self._chunk_items
@@ -144,11 +158,11 @@ class StoredArray:
                 out[group] = chunk[positions[group] % self._chunk_items]
         return out
 
-    def read(self) -> NDArray:
+    def read(self) -> Items:
         """All of it, past the cache."""
         return self._checked(self._read(0, len(self)), "")
 
-    def _chunk(self, number: int) -> NDArray:
+    def _chunk(self, number: int) -> Items:
         key = (self._name, number)
         chunk = self._cache.get(key)
         if chunk is None:
@@ -158,7 +172,7 @@ class StoredArray:
             self._cache.put(key, chunk)
         return chunk
 
-    def _read(self, start: int, stop: int) -> NDArray:
+    def _read(self, start: int, stop: int) -> Items:
         try:
             return np.asarray(self._array[start:stop])
         # Whatever a codec makes of damaged bytes, it is one thing to the user.
@@ -167,7 +181,7 @@ class StoredArray:
                 f"{self._name}, items {start} to {stop}: {error}; no value returned"
             ) from error
 
-    def _checked(self, items: NDArray, where: str) -> NDArray:
+    def _checked(self, items: Items, where: str) -> Items:
         missing = self._missing
         if missing is not None and bool(
             np.isnan(items).any() if missing != missing else (items == missing).any()
@@ -245,7 +259,9 @@ class Store:
         ours = {"lock", "scratch"}
         others = [name for name in os.listdir(self.path) if name not in ours]
         if others and not self.exists() and not all(n.startswith(".solution.json") for n in others):
-            raise NoSolution(f"{self.path} is not empty and holds no solution; choose another place")
+            raise NoSolution(
+                f"{self.path} is not empty and holds no solution; choose another place"
+            )
 
     def clean(self) -> None:
         """Remove what a killed run left behind; the lock is held."""
@@ -275,18 +291,17 @@ class Store:
         self,
         kind: str,
         band: Band,
-        arrays: dict[str, tuple[str, NDArray, float | int | None]],
+        arrays: dict[str, ArrayToWrite],
         record: dict[str, Any],
     ) -> None:
-        """Commit a band: its arrays, each with its role ("words" or "values") and the number that
-        marks missing items, and its record, a part of the manifest."""
+        """Commit a band: its arrays, and its record, a part of the manifest."""
         new = self._scratch / "new" / band.name
         target = self.path / kind / band.name
         try:
             shutil.rmtree(new, ignore_errors=True)
             new.parent.mkdir(parents=True, exist_ok=True)
             target.parent.mkdir(parents=True, exist_ok=True)
-            self._check_space(sum(items.nbytes for _, items, _ in arrays.values()), band)
+            self._check_space(sum(array.items.nbytes for array in arrays.values()), band)
             _write_group(new, arrays)
             manifest = {"kind": kind, "band": [band.first, band.last], **record}
             manifest["files"] = _seal(new)
@@ -350,7 +365,9 @@ class Store:
                     f"expected {facts['sha256'][:16]}..."
                 )
         present = {
-            path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file()
+            path.relative_to(directory).as_posix()
+            for path in directory.rglob("*")
+            if path.is_file()
         }
         for extra in present - set(manifest["files"]) - {"manifest.json"}:
             raise SolutionDamaged(f"{directory / extra} does not belong there")
@@ -427,9 +444,7 @@ class Store:
         shutil.rmtree(self._scratch / name, ignore_errors=True)
 
 
-def _write_group(
-    directory: Path, arrays: dict[str, tuple[str, NDArray, float | int | None]]
-) -> None:
+def _write_group(directory: Path, arrays: dict[str, ArrayToWrite]) -> None:
     """Write a Zarr v3 group of one-dimensional arrays, a crc32c in every chunk."""
     import zarr
     from zarr.codecs import BloscCodec, Crc32cCodec, ZstdCodec

@@ -93,13 +93,15 @@ class Tables(NamedTuple):
     middle_empty_mask: np.uint64
 
 
-def _cells(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def row_cells(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Exponents of the four cells of each row code: int64[n, 4]."""
-    return (rows[:, None] >> np.array([12, 8, 4, 0])) & 15
+    cells: NDArray[np.int64] = (rows[:, None] >> np.array([12, 8, 4, 0])) & 15
+    return cells
 
 
 def _row_codes(cells: NDArray[np.int64]) -> NDArray[np.int64]:
-    return (cells << np.array([12, 8, 4, 0])).sum(axis=1)
+    codes: NDArray[np.int64] = (cells << np.array([12, 8, 4, 0])).sum(axis=1)
+    return codes
 
 
 def slide_lines(lines: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -154,8 +156,12 @@ def _class_masks(classes: NDArray[np.int64], ranks: NDArray[np.int64], flags: ND
     return masks
 
 
-def _segment_map(chunk: NDArray[np.int64], bit: NDArray[np.int64],
-                 targets: list[NDArray[np.int64]], num_chunks: int) -> NDArray[np.uint64]:  # fmt: skip
+def _segment_map(
+    chunk: NDArray[np.int64],
+    bit: NDArray[np.int64],
+    targets: list[NDArray[np.int64]],
+    num_chunks: int,
+) -> NDArray[np.uint64]:
     """The segment map that sends every row's rank to all its target ranks.
 
     chunk, bit : where each row's rank lies; targets : for each row, ranks (from 64 on: none)
@@ -171,12 +177,12 @@ def _segment_map(chunk: NDArray[np.int64], bit: NDArray[np.int64],
     return mapped.reshape(-1)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def build_tables(shape: Shape) -> Tables:
     """The tables of a shape, built in some tens of milliseconds and kept for the process."""
     length = shape.line_length
     codes = np.arange(65536)
-    cells = _cells(codes)
+    cells = row_cells(codes)
     tiles = np.where(cells == 0, 0, 1 << cells)
     sums = tiles.sum(axis=1)
     usable = (
@@ -194,8 +200,8 @@ def build_tables(shape: Shape) -> Tables:
     ordinal_of = np.zeros(65536, dtype=np.int64)
     ordinal_of[rows] = np.arange(len(rows))
 
-    row_cells = _cells(rows)
-    reverse_cells = _reverse_lines(row_cells, length)
+    cells = row_cells(rows)
+    reverse_cells = _reverse_lines(cells, length)
     reverse = _row_codes(reverse_cells)
     mirror_rank = rank[ordinal_of[reverse]]
     is_half = rows <= reverse
@@ -217,7 +223,7 @@ def build_tables(shape: Shape) -> Tables:
         | row_class << int(CLASS_SHIFT)
     ).astype(np.uint64)
 
-    left = _row_codes(_slide_rows(row_cells, length))
+    left = _row_codes(_slide_rows(cells, length))
     right = _row_codes(_reverse_lines(_slide_rows(reverse_cells, length), length))
     # A slide past the top age has no class; it cannot occur on a board of a layer.
     left_ordinal = np.where(usable[left], ordinal_of[left], 0)
@@ -231,7 +237,7 @@ def build_tables(shape: Shape) -> Tables:
         | (right != rows).astype(np.int64) << int(RIGHT_CHANGES_SHIFT)
     )
 
-    empty = (row_cells == 0) & (np.arange(4) < length)
+    empty = (cells == 0) & (np.arange(4) < length)
     spawn_ranks = (empty << np.arange(4)).sum(axis=1) << int(EMPTY_SHIFT)
     spawned_ranks: list[list[NDArray[np.int64]]] = [[], []]
     for cell in range(length):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ class ValueFormat:
     """A storage type of values; `fraction_bits` is the K of ``fixed:K``."""
 
     name: str
-    dtype: np.dtype
+    dtype: np.dtype[Any]
     fraction_bits: int | None = None
 
     @property
@@ -24,14 +25,14 @@ class ValueFormat:
         """What no stored value equals: a chunk that reads as this is not there."""
         return np.nan if self.fraction_bits is None else 2**32 - 1
 
-    def encode_into(self, values: NDArray[np.float64], stored: NDArray) -> None:
+    def encode_into(self, values: NDArray[np.float64], stored: NDArray[Any]) -> None:
         """Fill `stored`, of this format's dtype, with the values as stored."""
         if self.fraction_bits is None:
             stored[:] = values
         else:
             stored[:] = np.rint(np.ldexp(values, self.fraction_bits))
 
-    def decode(self, stored: NDArray) -> NDArray[np.float64]:
+    def decode(self, stored: NDArray[Any]) -> NDArray[np.float64]:
         """Stored values as float64."""
         values = stored.astype(np.float64)
         return values if self.fraction_bits is None else np.ldexp(values, -self.fraction_bits)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -48,17 +49,22 @@ class Workers:
         if self.num_threads == 1 or num_ranges < 2:
             return [task(np.uint64(0), np.uint64(num_slots))]
         bounds = [np.uint64(num_slots * i // num_ranges) for i in range(num_ranges + 1)]
-        ranges = zip(bounds[:-1], bounds[1:], strict=True)
+        ranges = list(itertools.pairwise(bounds))
         lock = Lock()
 
         def work() -> list[Any]:
-            results = []
+            results: list[Any] = []
             while True:
                 with lock:
-                    bounds = next(ranges, None)
-                if bounds is None:
-                    return results
-                results.append(task(*bounds))
+                    if not ranges:
+                        return results
+                    start, stop = ranges.pop()
+                try:
+                    results.append(task(start, stop))
+                except BaseException:
+                    with lock:
+                        ranges.clear()
+                    raise
 
         helpers = [self._pool.submit(work) for _ in range(self.num_threads - 1)]
         results = work()

@@ -7,7 +7,6 @@ import numpy as np
 from elias_fano.bits import ONE, SIX, WORD_MASK, ZERO, popcount
 from elias_fano.jit import inlined, kernel
 
-from ..layer_index import class_of_row2
 from ..tables import (
     CLASS_SHIFT,
     MIRROR_SHIFT,
@@ -16,12 +15,13 @@ from ..tables import (
     RANK_MASK,
 )
 from .moves import is_terminal
+from .slots import class_of_row2
 
 FOUR = np.uint64(4)
 
 
 @inlined
-def num_images(tables, row0, row1, row2):  # type: ignore[no-untyped-def]
+def num_images(tables, row0, row1, row2):
     """Number of different boards among the four images of a board under the flips."""
     info0 = tables.row_info[row0]
     info1 = tables.row_info[row1]
@@ -36,7 +36,7 @@ def num_images(tables, row0, row1, row2):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_members(bitmap):  # type: ignore[no-untyped-def]
+def count_members(bitmap):
     """Number of bits set in a bitmap."""
     count = ZERO
     for word in bitmap:
@@ -45,12 +45,12 @@ def count_members(bitmap):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def is_member(bitmap, slot):  # type: ignore[no-untyped-def]
+def is_member(bitmap, slot):
     return bitmap[slot >> SIX] >> (slot & WORD_MASK) & ONE
 
 
 @kernel
-def count_diagonal(tables, slots, codes, states, afterstates):  # type: ignore[no-untyped-def]
+def count_diagonal(tables, slots, codes, states, afterstates):
     """How many boards are among the states, the afterstates and the terminal states."""
     num_states = ZERO
     num_afterstates = ZERO
@@ -64,7 +64,7 @@ def count_diagonal(tables, slots, codes, states, afterstates):  # type: ignore[n
 
 
 @kernel
-def count_missing_images(tables, index, bitmap):  # type: ignore[no-untyped-def]
+def count_missing_images(tables, index, bitmap):
     """Sum of ``4 - num_images`` over the members of a layer.
 
     Only boards fixed by a flip or the half turn count: blocks whose rows 0 and 2 tie, and

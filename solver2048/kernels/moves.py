@@ -8,7 +8,6 @@ from elias_fano.bits import (
     ONE,
     SIX,
     WORD_BITS,
-    WORD_MASK,
     ZERO,
     bits_at,
     or_bit,
@@ -19,14 +18,6 @@ from elias_fano.bits import (
 )
 from elias_fano.jit import inlined, kernel
 
-from ..layer_index import (
-    ROW0_SHIFT,
-    ROW1_SHIFT,
-    ROW_MASK,
-    canonical_code_slot,
-    class_of_row2,
-    find_block,
-)
 from ..tables import (
     CLASS_SHIFT,
     HALF_SHIFT,
@@ -37,6 +28,14 @@ from ..tables import (
     RANK_MASK,
     RIGHT_CHANGES_SHIFT,
     SIZE_SHIFT,
+)
+from .slots import (
+    ROW0_SHIFT,
+    ROW1_SHIFT,
+    ROW_MASK,
+    canonical_code_slot,
+    class_of_row2,
+    find_block,
 )
 
 # Vertical targets are collected, and prefetched, in batches: their cache misses then overlap.
@@ -56,7 +55,7 @@ COLUMN_ROW1_SHIFT = np.uint64(5)
 
 
 @inlined
-def column_offset(row0, row1, shift):  # type: ignore[no-untyped-def]
+def column_offset(row0, row1, shift):
     """Index into `column_moves` of the column at bit `shift`, its lowest cell empty, moved up."""
     return (row0 >> shift & CELL_MASK) << COLUMN_ROW0_SHIFT | (
         row1 >> shift & CELL_MASK
@@ -64,7 +63,7 @@ def column_offset(row0, row1, shift):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def move_columns(column_moves, offset0, offset1, offset2, offset3, row2):  # type: ignore[no-untyped-def]
+def move_columns(column_moves, offset0, offset1, offset2, offset3, row2):
     """The packed board moved up, or down where the offsets are odd; see `column_offset`."""
     return (
         column_moves[offset0 | row2 >> TWELVE << ONE] << TWELVE
@@ -75,7 +74,7 @@ def move_columns(column_moves, offset0, offset1, offset2, offset3, row2):  # typ
 
 
 @inlined
-def vertical_move(tables, row0, row1, row2, down):  # type: ignore[no-untyped-def]
+def vertical_move(tables, row0, row1, row2, down):
     """The packed board moved up (`down` = 0) or down (`down` = 1)."""
     return move_columns(
         tables.column_moves,
@@ -88,13 +87,13 @@ def vertical_move(tables, row0, row1, row2, down):  # type: ignore[no-untyped-de
 
 
 @inlined
-def row_ordinal(tables, row):  # type: ignore[no-untyped-def]
+def row_ordinal(tables, row):
     info = tables.row_info[row]
     return tables.class_start[info >> CLASS_SHIFT] + (info & RANK_MASK)
 
 
 @inlined
-def horizontal_move(tables, row0, row1, row2, right):  # type: ignore[no-untyped-def]
+def horizontal_move(tables, row0, row1, row2, right):
     """The packed board moved left (`right` = 0) or right (`right` = 1)."""
     slid_rows = tables.right_rows if right else tables.left_rows
     return (
@@ -105,7 +104,7 @@ def horizontal_move(tables, row0, row1, row2, right):  # type: ignore[no-untyped
 
 
 @inlined
-def map_segment(segment_map, start, segment):  # type: ignore[no-untyped-def]
+def map_segment(segment_map, start, segment):
     """The image of a segment under a segment map of `tables`; `start` is its class's."""
     image = ZERO
     while segment:
@@ -116,7 +115,7 @@ def map_segment(segment_map, start, segment):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def mark_segment(tables, base, info0, info1, class2, segment, bitmap):  # type: ignore[no-untyped-def]
+def mark_segment(tables, base, info0, info1, class2, segment, bitmap):
     """Mark a segment of a block, given its upper rows' `row_info`, modulo the horizontal flip.
 
     base : first slot of the block
@@ -135,7 +134,7 @@ def mark_segment(tables, base, info0, info1, class2, segment, bitmap):  # type: 
 
 
 @inlined
-def block_base(index, info0, info1):  # type: ignore[no-untyped-def]
+def block_base(index, info0, info1):
     """First slot of the block of two upper rows, given their `row_info`."""
     return np.uint64(
         index.bases[(info0 >> CLASS_SHIFT) * index.num_classes + (info1 >> CLASS_SHIFT)]
@@ -143,7 +142,7 @@ def block_base(index, info0, info1):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _mark_slides_one_by_one(tables, index, row0, row1, start2, segment, afterstates):  # type: ignore[no-untyped-def]
+def _mark_slides_one_by_one(tables, index, row0, row1, start2, segment, afterstates):
     """Mark the horizontal moves of a segment's states by their codes; returns the legal ones."""
     legal = ZERO
     rest = segment
@@ -161,7 +160,7 @@ def _mark_slides_one_by_one(tables, index, row0, row1, start2, segment, aftersta
 
 
 @inlined
-def _mark_slides(tables, base, ordinal0, ordinal1, class2, segment, afterstates):  # type: ignore[no-untyped-def]
+def _mark_slides(tables, base, ordinal0, ordinal1, class2, segment, afterstates):
     """Mark the horizontal moves of a segment's states all at once; returns the legal ones.
 
     They keep every row sum, so the targets lie in the same block.
@@ -188,7 +187,7 @@ def _mark_slides(tables, base, ordinal0, ordinal1, class2, segment, afterstates)
 
 
 @inlined
-def _mark_batch(tables, index, bitmap, boards, count):  # type: ignore[no-untyped-def]
+def _mark_batch(tables, index, bitmap, boards, count):
     """Mark packed boards; overwrites `boards`. In two loops, so that cache misses overlap."""
     for i in range(count):
         boards[i] = canonical_code_slot(tables, index, boards[i])
@@ -198,7 +197,7 @@ def _mark_batch(tables, index, bitmap, boards, count):  # type: ignore[no-untype
 
 
 @kernel
-def mark_moves(tables, index, states, afterstates, targets, start, stop):  # type: ignore[no-untyped-def]
+def mark_moves(tables, index, states, afterstates, targets, start, stop):
     """Mark the canonical index of every legal move of the states in ``[start, stop)``.
 
     A *strip*, the slots of a block that share row 0, belongs to the range that holds its first
@@ -277,7 +276,7 @@ def mark_moves(tables, index, states, afterstates, targets, start, stop):  # typ
 
 
 @inlined
-def is_terminal(tables, code):  # type: ignore[no-untyped-def]
+def is_terminal(tables, code):
     """Whether a packed board has no legal move."""
     row0 = code >> ROW0_SHIFT
     row1 = code >> ROW1_SHIFT & ROW_MASK
@@ -291,7 +290,7 @@ def is_terminal(tables, code):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def moves_into(tables, potentials, codes, moved, rewards):  # type: ignore[no-untyped-def]
+def moves_into(tables, potentials, codes, moved, rewards):
     """All four moves of boards: up, down, left, right of the packed board.
 
     potentials : float64[num_rows], the merge potential by ordinal
@@ -314,7 +313,7 @@ def moves_into(tables, potentials, codes, moved, rewards):  # type: ignore[no-un
 
 
 @inlined
-def board_potential(tables, potentials, code):  # type: ignore[no-untyped-def]
+def board_potential(tables, potentials, code):
     """The sum of a potential over the rows of a packed board."""
     return (
         potentials[row_ordinal(tables, code >> ROW0_SHIFT)]

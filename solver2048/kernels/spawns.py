@@ -6,20 +6,17 @@ import numpy as np
 
 from elias_fano.bits import (
     ONE,
-    SIX,
     WORD_BITS,
-    WORD_MASK,
     ZERO,
     bits_at,
     or_bit,
-    or_bits,
     trailing_zeros,
 )
 from elias_fano.jit import inlined, kernel
 
-from ..layer_index import canonical_slot, class_of_row2, find_block
 from ..tables import EMPTY_SHIFT
 from .moves import block_base, map_segment, mark_segment, row_ordinal
+from .slots import canonical_slot, class_of_row2, find_block
 
 TWO = np.uint64(2)
 FOUR = np.uint64(4)
@@ -28,26 +25,26 @@ ALL_ROWS = np.uint64(7)
 
 
 @inlined
-def empty_cells(tables, row):  # type: ignore[no-untyped-def]
+def empty_cells(tables, row):
     """Mask of the empty cells of row 0 or 2."""
     return tables.spawn_ranks[row_ordinal(tables, row)] >> EMPTY_SHIFT
 
 
 @inlined
-def spawned_row(row, cell, exponent):  # type: ignore[no-untyped-def]
+def spawned_row(row, cell, exponent):
     """The row with a tile of `exponent` in an empty cell."""
     return row | exponent << (TWELVE - FOUR * cell)
 
 
 @inlined
-def spawned_class(tables, class2, exponent):  # type: ignore[no-untyped-def]
+def spawned_class(tables, class2, exponent):
     """A row's class after a spawn, class 0 if no row has that sum."""
     spawned = tables.class_of_half_sum[(tables.class_sum[class2] + (ONE << exponent)) >> ONE]
     return np.uint64(max(spawned, 0))
 
 
 @inlined
-def rows_one_by_one(tables, class0, class2, target_class2):  # type: ignore[no-untyped-def]
+def rows_one_by_one(tables, class0, class2, target_class2):
     """Mask of the rows whose spawns, in one block, cannot be treated by whole segments.
 
     Those that meet or make a tie or the vertical flip, and those of the largest classes, which do
@@ -64,7 +61,7 @@ def rows_one_by_one(tables, class0, class2, target_class2):  # type: ignore[no-u
 
 
 @kernel
-def _mark_spawns_one_by_one(tables, target, row0, row1, start2, segment, exponent, rows, states):  # type: ignore[no-untyped-def]
+def _mark_spawns_one_by_one(tables, target, row0, row1, start2, segment, exponent, rows, states):
     """Mark the spawns into the given rows (a mask) of a segment's afterstates by their codes."""
     empty0 = empty_cells(tables, row0) if rows & ONE else ZERO
     empty1 = empty_cells(tables, row1) & tables.middle_empty_mask if rows & TWO else ZERO
@@ -86,7 +83,7 @@ def _mark_spawns_one_by_one(tables, target, row0, row1, start2, segment, exponen
 
 
 @kernel
-def mark_spawns(tables, index, target, exponent, afterstates, states, start, stop):  # type: ignore[no-untyped-def]
+def mark_spawns(tables, index, target, exponent, afterstates, states, start, stop):
     """Mark the canonical index of every spawn of a tile on the afterstates in ``[start, stop)``.
 
     Strips and segments are those of `mark_moves`. A spawn into row 0 or 1 shifts a whole segment;
@@ -136,25 +133,27 @@ def mark_spawns(tables, index, target, exponent, afterstates, states, start, sto
                         )  # fmt: skip
                     cells = ZERO if one_by_one & ONE else empty0
                     while cells:
-                        spawned = tables.row_info[spawned_row(row0, trailing_zeros(cells), exponent)]
+                        spawned = tables.row_info[
+                            spawned_row(row0, trailing_zeros(cells), exponent)
+                        ]
                         cells &= cells - ONE
-                        mark_segment(
-                                tables, block_base(target, spawned, info1), spawned, info1, class2, segment,
-                                states,
-                            )  # fmt: skip
-                    cells = tables.spawn_ranks[start1 + rank1] >> EMPTY_SHIFT & tables.middle_empty_mask
+                        upper = block_base(target, spawned, info1)
+                        mark_segment(tables, upper, spawned, info1, class2, segment, states)
+                    cells = (
+                        tables.spawn_ranks[start1 + rank1] >> EMPTY_SHIFT & tables.middle_empty_mask
+                    )
                     cells = ZERO if one_by_one & TWO else cells
                     while cells:
-                        spawned = tables.row_info[spawned_row(row1, trailing_zeros(cells), exponent)]
+                        spawned = tables.row_info[
+                            spawned_row(row1, trailing_zeros(cells), exponent)
+                        ]
                         cells &= cells - ONE
-                        mark_segment(
-                                tables, block_base(target, info0, spawned), info0, spawned, class2, segment,
-                                states,
-                            )  # fmt: skip
+                        upper = block_base(target, info0, spawned)
+                        mark_segment(tables, upper, info0, spawned, class2, segment, states)
                     if not one_by_one & FOUR and target_class2:
                         spawned = map_segment(spawn_map, tables.class_map_start[class2], segment)
                         mark_segment(
-                                tables, target_base, info0, info1, target_class2, spawned, states
-                            )
+                            tables, target_base, info0, info1, target_class2, spawned, states
+                        )
             half += ONE
         block += ONE

@@ -11,18 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from elias_fano.bits import ONE, SIX, WORD_BITS, WORD_MASK, ZERO, popcount, prefetch, trailing_zeros
+from elias_fano.bits import ONE, SIX, WORD_BITS, ZERO, popcount, prefetch, trailing_zeros
 from elias_fano.jit import inlined, kernel
 from elias_fano.ranked import rank_at, ranked_bits_at
 
-from ..layer_index import (
-    ROW0_SHIFT,
-    ROW1_SHIFT,
-    canonical_code_slot,
-    canonical_slot,
-    class_of_row2,
-    find_block,
-)
 from ..tables import (
     CLASS_SHIFT,
     EMPTY_SHIFT,
@@ -46,7 +38,14 @@ from .moves import (
     column_offset,
     horizontal_move,
     move_columns,
-    row_ordinal,
+)
+from .slots import (
+    ROW0_SHIFT,
+    ROW1_SHIFT,
+    canonical_code_slot,
+    canonical_slot,
+    class_of_row2,
+    find_block,
 )
 from .spawns import empty_cells, rows_one_by_one, spawned_class, spawned_row
 
@@ -54,7 +53,7 @@ CELL_BITS = np.uint64(14)
 
 
 @inlined
-def segment_slot(tables, index, info0, info1, class2):  # type: ignore[no-untyped-def]
+def segment_slot(tables, index, info0, info1, class2):
     """Where the segment of two upper rows lies: (first slot, is mirrored, is folded).
 
     Mirrored: its rows 2 lie reversed; folded: at the lesser of themselves and their reversal.
@@ -72,7 +71,7 @@ def segment_slot(tables, index, info0, info1, class2):  # type: ignore[no-untype
 
 
 @inlined
-def add_segment_values(tables, target, info0, info1, class2, segment, states, state_values, sums):  # type: ignore[no-untyped-def]
+def add_segment_values(tables, target, info0, info1, class2, segment, states, state_values, sums):
     """Add to `sums` the values of a segment's boards after its upper rows have changed."""
     slot, is_mirrored, is_folded = segment_slot(tables, target, info0, info1, class2)
     members = ranked_bits_at(states, slot, tables.class_size[class2])
@@ -91,8 +90,9 @@ def add_segment_values(tables, target, info0, info1, class2, segment, states, st
 
 
 @kernel
-def _add_values_one_by_one(tables, target, row0, row1, start2, segment, exponent, rows, states,
-                           state_values, sums):  # type: ignore[no-untyped-def] # fmt: skip
+def _add_values_one_by_one(
+    tables, target, row0, row1, start2, segment, exponent, rows, states, state_values, sums
+):
     """Add to `sums` the values after spawns into the given rows (a mask), board by board."""
     empty0 = empty_cells(tables, row0) if rows & ONE else ZERO
     empty1 = empty_cells(tables, row1) & tables.middle_empty_mask if rows & TWO else ZERO
@@ -116,8 +116,20 @@ def _add_values_one_by_one(tables, target, row0, row1, start2, segment, exponent
 
 
 @kernel
-def add_spawn_values(tables, index, target, exponent, weight, afterstates, states, state_values,
-                     values, sums, start, stop):  # type: ignore[no-untyped-def] # fmt: skip
+def add_spawn_values(
+    tables,
+    index,
+    target,
+    exponent,
+    weight,
+    afterstates,
+    states,
+    state_values,
+    values,
+    sums,
+    start,
+    stop,
+):
     """Add ``weight * mean over the empty cells`` of the values after a spawn of one tile.
 
     target, exponent : as in `mark_spawns`
@@ -163,18 +175,22 @@ def add_spawn_values(tables, index, target, exponent, weight, afterstates, state
                         sums[i] = 0.0
                     if one_by_one:
                         _add_values_one_by_one(
-                            tables, target, row0, row1, start2 + offset, segment, exponent, one_by_one,
-                            states, state_values, sums,
+                            tables, target, row0, row1, start2 + offset, segment, exponent,
+                            one_by_one, states, state_values, sums,
                         )  # fmt: skip
                     cells = ZERO if one_by_one & ONE else empty0
                     while cells:
-                        spawned = tables.row_info[spawned_row(row0, trailing_zeros(cells), exponent)]
+                        spawned = tables.row_info[
+                            spawned_row(row0, trailing_zeros(cells), exponent)
+                        ]
                         cells &= cells - ONE
                         add_segment_values(tables, target, spawned, info1, class2, segment, states,
                                            state_values, sums)  # fmt: skip
                     cells = ZERO if one_by_one & TWO else empty1
                     while cells:
-                        spawned = tables.row_info[spawned_row(row1, trailing_zeros(cells), exponent)]
+                        spawned = tables.row_info[
+                            spawned_row(row1, trailing_zeros(cells), exponent)
+                        ]
                         cells &= cells - ONE
                         add_segment_values(tables, target, info0, spawned, class2, segment, states,
                                            state_values, sums)  # fmt: skip
@@ -205,7 +221,9 @@ def add_spawn_values(tables, index, target, exponent, weight, afterstates, state
                                 rank2 = min(
                                     rank2, np.uint64(tables.mirror_ranks[target_start2 + rank2])
                                 )
-                            sums[i] += state_values[first + popcount(members & ((ONE << rank2) - ONE))]
+                            sums[i] += state_values[
+                                first + popcount(members & ((ONE << rank2) - ONE))
+                            ]
                         values[position + i] += weight * (sums[i] / np.float64(num_empty))
                         i += ONE
             half += ONE
@@ -213,7 +231,7 @@ def add_spawn_values(tables, index, target, exponent, weight, afterstates, state
 
 
 @inlined
-def slid_value(slides2, shift, is_mirrored, is_folded, members, first, values):  # type: ignore[no-untyped-def]
+def slid_value(slides2, shift, is_mirrored, is_folded, members, first, values):
     """Value of a board after a slide, from its row 2's word of `slides` and its target segment."""
     rank = slides2 >> shift & RANK_MASK
     mirror = slides2 >> (shift + RANK_BITS) & RANK_MASK
@@ -223,7 +241,7 @@ def slid_value(slides2, shift, is_mirrored, is_folded, members, first, values): 
 
 
 @kernel
-def _best_slide_one_by_one(tables, index, row0, row1, row2, afterstates, values, best):  # type: ignore[no-untyped-def]
+def _best_slide_one_by_one(tables, index, row0, row1, row2, afterstates, values, best):
     """The greater of `best` and the values of a board's legal horizontal moves."""
     code = row0 << ROW0_SHIFT | row1 << ROW1_SHIFT | row2
     for right in range(TWO):
@@ -235,7 +253,7 @@ def _best_slide_one_by_one(tables, index, row0, row1, row2, afterstates, values,
 
 
 @inlined
-def _raise_batch(tables, index, afterstates, values, targets, positions, count, state_values):  # type: ignore[no-untyped-def]
+def _raise_batch(tables, index, afterstates, values, targets, positions, count, state_values):
     """Raise each state's value to that of its move's afterstate; overwrites `targets`.
 
     In three loops, board to slot to position to value, so that cache misses overlap.
@@ -253,8 +271,20 @@ def _raise_batch(tables, index, afterstates, values, targets, positions, count, 
 
 
 @kernel
-def best_moves(tables, index, floors, floor_cap, states, afterstates, values, state_values, targets,
-               positions, start, stop):  # type: ignore[no-untyped-def] # fmt: skip
+def best_moves(
+    tables,
+    index,
+    floors,
+    floor_cap,
+    states,
+    afterstates,
+    values,
+    state_values,
+    targets,
+    positions,
+    start,
+    stop,
+):
     """Fill `state_values` with the best legal move's value, or the floor if that is greater.
 
     floors : float64[num_rows], by ordinal; a board's floor is the sum over its rows, at most
@@ -349,8 +379,16 @@ def best_moves(tables, index, floors, floor_cap, states, afterstates, values, st
                             num_targets += np.uint64(moved != (row01 | row2))
                         position += ONE
                     if num_targets >= BATCH:
-                        _raise_batch(tables, index, afterstates, values, targets, positions, num_targets,
-                                 state_values)  # fmt: skip
+                        _raise_batch(
+                            tables,
+                            index,
+                            afterstates,
+                            values,
+                            targets,
+                            positions,
+                            num_targets,
+                            state_values,
+                        )
                         num_targets = ZERO
             half += ONE
         block += ONE
@@ -358,7 +396,7 @@ def best_moves(tables, index, floors, floor_cap, states, afterstates, values, st
 
 
 @kernel
-def add_potential(tables, index, potentials, sign, members, values, start, stop):  # type: ignore[no-untyped-def]
+def add_potential(tables, index, potentials, sign, members, values, start, stop):
     """Add ``sign * potential`` to the value of every member in ``[start, stop)``.
 
     potentials : float64[num_rows], by ordinal; a board's potential is the sum over its rows
@@ -395,7 +433,7 @@ def add_potential(tables, index, potentials, sign, members, values, start, stop)
 
 
 @kernel
-def positions_into(members, slots, positions):  # type: ignore[no-untyped-def]
+def positions_into(members, slots, positions):
     """Fill `positions` with the rank of every slot among the members of a ranked bitmap."""
     for i in range(len(slots)):
         positions[i] = rank_at(members, slots[i])

@@ -1,0 +1,267 @@
+"""A solution opened for reading: values, actions and best actions of boards.
+
+>>> with open_solution("solutions/3x3") as s:      # doctest: +SKIP
+...     s.value("2 . . / . 4 . / . . 2")
+5462.0...
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .board import GivenBoard, format_board, pack_boards, parse_board, unpack_boards
+from .errors import BoardError, NotSolved, SolutionDamaged, UnreachableBoard
+from .kernels.moves import moves_into
+from .layer_index import LayerIndex, board_slots, build_layer_index
+from .layer_sets import LayerSets
+from .layer_values import Values
+from .objective import Objective, merge_potentials, parse_objective
+from .shape import ACTIONS, SHAPES, TRANSPOSED_ACTIONS, Shape
+from .store import Store
+from .tables import build_tables
+
+# Values are computed in float64: two that differ by less than this share of the largest possible
+# value are the same number, rounded along different ways.
+ARITHMETIC_ALLOWANCE = 2.0**-43
+
+
+@dataclass(frozen=True)
+class ActionValue:
+    """A legal action: `value` = `reward` + `afterstate_value`."""
+
+    value: float
+    reward: float
+    afterstate_value: float
+
+
+@dataclass(frozen=True)
+class BoardValue:
+    """All that a solution says of a board.
+
+    board : rows of tile numbers as given
+    actions : by name; None where the action is illegal
+    best : the best actions, ties within the stored precision included; empty on a terminal board
+    """
+
+    board: tuple[tuple[int, ...], ...]
+    age: int
+    value: float
+    best: tuple[str, ...]
+    actions: dict[str, ActionValue | None]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """All that a solution says of n boards; actions in the order of `ACTIONS`.
+
+    ages : int64[n]; values : float64[n]
+    action_values, afterstate_values : float64[n, 4], NaN where an action is illegal
+    rewards : float64[n, 4], 0 where an action is illegal
+    best : bool[n, 4], the best actions, ties within the stored precision included
+    """
+
+    ages: NDArray[np.int64]
+    values: NDArray[np.float64]
+    action_values: NDArray[np.float64]
+    rewards: NDArray[np.float64]
+    afterstate_values: NDArray[np.float64]
+    best: NDArray[np.bool_]
+
+
+class Solution:
+    """A solution of one objective. Boards are texts or lists of rows, as in `parse_board`.
+
+    All methods that take boards raise BoardError (malformed, impossible), UnreachableBoard,
+    NotSolved and SolutionDamaged.
+    """
+
+    def __init__(self, store: Store, objective: str = "score") -> None:
+        identity = store.identity()
+        self.shape: Shape = SHAPES[identity["shape"]]
+        self.spawn4 = float(identity["spawn4"])
+        self.sets = LayerSets(store, self.shape)
+        self.objective: Objective = parse_objective(objective, self.shape)
+        self.stored = Values(self.sets, self.objective)
+        self._result = store.read_record(f"{self.objective.values_kind}/result.json")
+        self._index = functools.lru_cache(maxsize=32)(self._build_index)
+
+    def __enter__(self) -> Solution:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:  # fmt: skip
+        self.close()
+
+    def close(self) -> None:
+        """Let go of what was cached; no file stays open between calls."""
+        self._index.cache_clear()
+
+    # --- facts --------------------------------------------------------------------------------
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """Shape, rules, objective, value format and its rounding bound."""
+        return {
+            "shape": self.shape.name,
+            "spawn4": self.spawn4,
+            "objective": self.objective.name,
+            "values": self.stored.format.name,
+            "rounding_bound": self.rounding_bound,
+        }
+
+    @property
+    def start_values(self) -> dict[str, float]:
+        """Values of the start classes "2,2", "2,4", "4,4" and of a "random" start, in full."""
+        if self._result is None:
+            raise NotSolved("the solve has not come down to the start boards yet")
+        return {**self._result["start_classes"], "random": self._result["random_start"]}
+
+    @property
+    def rounding_bound(self) -> float:
+        """How far a stored value can be from the one computed."""
+        return self.stored.format.rounding_bound(self.stored.max_value)
+
+    @property
+    def tie_tolerance(self) -> float:
+        """Actions whose values differ by no more are tied."""
+        allowance = ARITHMETIC_ALLOWANCE * self.objective.max_value(self.shape)
+        return 2 * self.rounding_bound + allowance
+
+    # --- boards -------------------------------------------------------------------------------
+
+    def value(self, board: str | ArrayLike) -> float:
+        """v* of a board: the expected future score, or the probability of the tile."""
+        return self.query(board).value
+
+    def actions(self, board: str | ArrayLike) -> dict[str, ActionValue | None]:
+        """Value, reward and afterstate value of each action, None where it is illegal."""
+        return self.query(board).actions
+
+    def best_action(self, board: str | ArrayLike) -> str | None:
+        """A best action, the first in the order of `ACTIONS`; None on a terminal board."""
+        best = self.query(board).best
+        return best[0] if best else None
+
+    def query(self, board: str | ArrayLike | GivenBoard) -> BoardValue:
+        """All that is known of a board; actions are those of the board as given."""
+        given = board if isinstance(board, GivenBoard) else parse_board(board, self.shape)
+        probe = self.probe(given.oriented[None])
+        order = TRANSPOSED_ACTIONS if given.is_transposed else range(4)
+        actions: dict[str, ActionValue | None] = {}
+        for name, i in zip(ACTIONS, order, strict=True):
+            value = float(probe.action_values[0, i])
+            actions[name] = None if np.isnan(value) else ActionValue(
+                value, float(probe.rewards[0, i]), float(probe.afterstate_values[0, i])
+            )  # fmt: skip
+        best = tuple(n for n, i in zip(ACTIONS, order, strict=True) if probe.best[0, i])
+        return BoardValue(given.rows, int(probe.ages[0]), float(probe.values[0]), best, actions)
+
+    def probe(self, boards: ArrayLike) -> Probe:
+        """All that is known of n boards: integer tile numbers [n, rows, columns], 0 for empty.
+
+        The rows and columns are those of the solution's shape. Time O(n log n), no loop over
+        boards in Python; boards of the same age are looked up together.
+        """
+        tiles = np.asarray(boards)
+        expected = (self.shape.num_rows, self.shape.num_columns)
+        if tiles.ndim != 3 or tiles.shape[1:] != expected or tiles.dtype.kind not in "iu":
+            raise BoardError(
+                f"boards must be integers of shape (n, {expected[0]}, {expected[1]}), "
+                f"not {tiles.dtype} of shape {tiles.shape}"
+            )
+        return self.probe_codes(pack_boards(tiles.astype(np.int64), self.shape))
+
+    def probe_codes(self, codes: NDArray[np.uint64]) -> Probe:
+        """`probe` of packed boards, as made by `solver2048.board.pack_boards`."""
+        num_boards = len(codes)
+        tables = build_tables(self.shape)
+        ages = self._ages(codes)
+        self._check_ages(ages, codes)
+        moved = np.empty((num_boards, 4), dtype=np.uint64)
+        rewards = np.empty((num_boards, 4))
+        moves_into(tables, merge_potentials(self.shape), codes, moved, rewards)
+        if self.shape.is_transposed:
+            moved, rewards = moved[:, TRANSPOSED_ACTIONS], rewards[:, TRANSPOSED_ACTIONS]
+        is_legal = moved != codes[:, None]
+        if self.objective.exponent:
+            rewards = np.zeros_like(rewards)
+        afterstate_values = np.full((num_boards, 4), np.nan)
+        order = np.argsort(ages, kind="stable")
+        for group in np.split(order, np.flatnonzero(np.diff(ages[order])) + 1):
+            if len(group):
+                age = int(ages[group[0]])
+                self._check_reachable(age, codes[group])
+                legal = is_legal[group]
+                found = np.full(legal.shape, np.nan)
+                found[legal] = self.afterstate_values(age, moved[group][legal])
+                afterstate_values[group] = found
+        action_values = rewards + afterstate_values
+        floors = self._floors(codes)
+        values = np.fmax(np.fmax.reduce(action_values, axis=1, initial=-np.inf), floors)
+        top = np.fmax.reduce(action_values, axis=1, initial=-np.inf)
+        with np.errstate(invalid="ignore"):
+            best = action_values >= top[:, None] - self.tie_tolerance
+        return Probe(ages, values, action_values, rewards, afterstate_values, best)
+
+    def _build_index(self, age: int) -> LayerIndex:
+        return build_layer_index(self.shape, age)
+
+    def _ages(self, codes: NDArray[np.uint64]) -> NDArray[np.int64]:
+        ages: NDArray[np.int64] = unpack_boards(codes, self.shape).sum(axis=(1, 2))
+        return ages
+
+    def _shown(self, code: np.uint64) -> str:
+        return format_board(unpack_boards(np.array([code]), self.shape)[0])
+
+    def _check_ages(self, ages: NDArray[np.int64], codes: NDArray[np.uint64]) -> None:
+        outside = np.flatnonzero((ages < 4) | (ages > self.shape.top_age))
+        if len(outside):
+            i = outside[0]
+            raise UnreachableBoard(
+                f"board {self._shown(codes[i])} can never occur: its tiles add up to {ages[i]}, "
+                f"and those of a {self.shape.name} game to 4 ... {self.shape.top_age}"
+            )
+        beyond = np.flatnonzero(ages > self.sets.max_age)
+        if len(beyond):
+            i = beyond[0]
+            raise NotSolved(
+                f"board {self._shown(codes[i])} has age {ages[i]}; "
+                f"ages up to {self.sets.max_age} are enumerated so far"
+            )
+
+    def _check_reachable(self, age: int, codes: NDArray[np.uint64]) -> None:
+        slots = board_slots(self.shape, self._index(age), codes)
+        unreachable = np.flatnonzero(self.sets.open(age, "states").index_of(slots) < 0)
+        if len(unreachable):
+            raise UnreachableBoard(
+                f"board {self._shown(codes[unreachable[0]])} can never occur in a game"
+            )
+
+    def afterstate_values(self, age: int, codes: NDArray[np.uint64]) -> NDArray[np.float64]:
+        """Stored values of afterstates of one age."""
+        slots = board_slots(self.shape, self._index(age), codes)
+        positions = self.sets.open(age, "afterstates").index_of(slots)
+        # Of a state that is a member every move is one, or the set has lost members.
+        if len(positions) and positions.min() < 0:
+            raise SolutionDamaged(f"age {age}: the set of afterstates lacks a move of a state")
+        return self.stored.take(age, positions)
+
+    def _floors(self, codes: NDArray[np.uint64]) -> NDArray[np.float64]:
+        """Value of each board if no action is left."""
+        if not self.objective.exponent:
+            return np.zeros(len(codes))
+        tiles = unpack_boards(codes, self.shape).reshape(len(codes), -1)
+        holds_tile: NDArray[np.bool_] = tiles.max(axis=1) >= 2**self.objective.exponent
+        return holds_tile.astype(np.float64)
+
+
+def open_solution(path: str | os.PathLike[str], objective: str = "score") -> Solution:
+    """Open a solution for reading, whatever its size. Raises NoSolution, NotSolved."""
+    return Solution(Store(path), objective)
