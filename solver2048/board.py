@@ -129,7 +129,7 @@ def pack_boards(tiles: NDArray[np.int64], shape: Shape) -> NDArray[np.uint64]:
 
     Raises BoardError for the first board and cell that holds no possible tile.
     """
-    flat = tiles.reshape(len(tiles), -1)
+    flat = tiles.reshape(len(tiles), shape.num_cells)
     is_tile = (flat >= 2) & (flat <= 2**shape.max_exponent) & (flat & (flat - 1) == 0)
     bad = np.argwhere(~is_tile & (flat != 0))
     if len(bad):

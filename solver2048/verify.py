@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import rules
-from .bands import Band
+from .bands import Band, bands_of
 from .board import pack_boards, unpack_boards
 from .errors import NotSolved, PublishedMismatch, SolutionDamaged, SolverError
 from .kernels.members import count_missing_images
@@ -65,6 +65,7 @@ def verify(store: Store, objectives: list[str], *, sample: int = DEFAULT_SAMPLE,
         report_band(f"{SETS}/{band.name}")
         if findings.attempt(functools.partial(_check_sets, sets, band)):
             good_bands.append(band)
+    findings.attempt(functools.partial(_check_no_gap, sets))
     for objective in objectives:
         findings.attempt(
             functools.partial(
@@ -93,6 +94,15 @@ def _check_sets(sets: LayerSets, band: Band) -> str:
     return f"{SETS}/{band.name}: files, members and counts agree"
 
 
+def _check_no_gap(sets: LayerSets) -> str:
+    """No band is stored above one that is missing."""
+    missing = bands_of(sets.shape)[len(sets.bands) :]
+    for band in missing:
+        if sets.store.manifest(SETS, band) is not None:
+            raise SolutionDamaged(f"{SETS}/{missing[0].name}: the band is missing")
+    return f"{SETS}: ages 4 to {sets.max_age} of {sets.shape.top_age}"
+
+
 def _check_values(store: Store, objective: str, bands: list[Band], sample: int, seed: int,
                   report_band: Callable[[str], None]) -> str:  # fmt: skip
     """The files of an objective's values, samples of them, and the figures that came of them."""
@@ -101,9 +111,10 @@ def _check_values(store: Store, objective: str, bands: list[Band], sample: int, 
     for band in solution.stored.bands:
         report_band(f"{kind}/{band.name}")
         store.check_band(kind, band)
-    is_finished = len(solution.stored.bands) == len(solution.sets.bands)
-    if store.read_record(f"{kind}/result.json") is None:
-        is_finished = False
+    is_finished = store.read_record(f"{kind}/result.json") is not None
+    missing = set(bands_of(solution.shape)) - set(solution.stored.bands)
+    if is_finished and missing:
+        raise SolutionDamaged(f"{kind}/{min(missing).name}: the band is missing")
     rng = np.random.default_rng(seed)
     num_checked = 0
     largest = 0.0

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from solver2048.shape import parse_shape
+from solver2048.solve import SolveOptions, solve
+
+# Figures handed to the developers, which the project must do without.
+SHARED = Path(__file__).parent.parent.parent / "shared"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--run-slow", action="store_true", help="also run tests that take minutes")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--run-slow"):
+        for item in items:
+            if "slow" in item.keywords:
+                item.add_marker(pytest.mark.skip(reason="takes minutes; --run-slow runs it"))
+
+
+@pytest.fixture(scope="session")
+def shared_file():
+    """A reference file by name; the test is skipped where there are none."""
+
+    def find(name: str) -> Path:
+        path = SHARED / name
+        if not path.is_file():
+            pytest.skip(f"no reference file {name} here")
+        return path
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def solved(tmp_path_factory: pytest.TempPathFactory):
+    """Directories of solutions by shape and options, each solved once a session."""
+    done: dict[tuple, Path] = {}
+
+    def solve_once(shape: str, **options) -> Path:
+        objective = options.pop("objective", "score")
+        key = (shape, *sorted(options.items()))
+        if key not in done:
+            done[key] = tmp_path_factory.mktemp(shape) / "solution"
+        solve(parse_shape(shape), done[key], SolveOptions(objective=objective, **options))
+        return done[key]
+
+    return solve_once
+
+
+def solution_bytes(path: Path) -> dict[str, bytes]:
+    """Every file of a solution proper: no lock, times or scratch."""
+    return {
+        file.relative_to(path).as_posix(): file.read_bytes()
+        for file in sorted(path.rglob("*"))
+        if file.is_file() and file.relative_to(path).parts[0] not in ("lock", "run.json", "scratch")
+    }
+
+
+def faces(exponents) -> list[int]:
+    return [2**e if e else 0 for e in exponents]
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(int(os.environ.get("TEST_SEED", "1")))

@@ -1,0 +1,98 @@
+"""Imports run one way, public names are what they should be."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import elias_fano
+import solver2048
+
+# Each module imports only from modules in lines above its own.
+ORDER = [
+    ["errors", "rules"],
+    ["shape"],
+    ["board", "tables"],
+    ["kernels.slots"],
+    ["kernels.moves"],
+    ["kernels.spawns", "kernels.members"],
+    ["kernels.values"],
+    ["layer_index", "objective", "value_format", "workers", "layer", "bands", "progress"],
+    ["published"],
+    ["forward"],
+    ["backward", "store"],
+    ["layer_sets"],
+    ["layer_values"],
+    ["solve"],
+    ["report", "solution"],
+    ["verify"],
+    ["cli"],
+    ["__main__"],
+]
+
+
+def modules(package):
+    root = Path(package.__file__).parent
+    return {
+        path.relative_to(root).with_suffix("").as_posix().replace("/", "."): path
+        for path in root.rglob("*.py")
+        if path.name != "__init__.py"
+    }
+
+
+def imported(path, name):
+    """Modules of the own package, and top-level packages, that a module imports anywhere."""
+    package = name.split(".")[:-1]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((None, alias.name.split(".")[0]) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield None, node.module.split(".")[0]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1]
+            if node.module:
+                yield ".".join([*base, node.module]), None
+            else:
+                yield from ((".".join([*base, alias.name]), None) for alias in node.names)
+
+
+def test_solver2048_imports_upward_only():
+    found = modules(solver2048)
+    level = {name: i for i, names in enumerate(ORDER) for name in names}
+    assert set(found) == set(level)
+    for name, path in found.items():
+        for module, _ in imported(path, name):
+            if module in level:
+                assert level[module] < level[name], f"{name} imports {module}"
+
+
+def test_kernels_know_no_files_and_the_store_no_game():
+    found = modules(solver2048)
+    for name, path in found.items():
+        tops = {top for _, top in imported(path, name) if top}
+        if name.startswith("kernels."):
+            assert tops <= {"__future__", "numpy", "elias_fano"}, name
+        if name != "store":
+            assert not tops & {"zarr", "numcodecs", "shutil", "fcntl"}, name
+    game = {"tables", "board", "rules", "forward", "backward", "layer_index", "objective"}
+    assert not {m for m, _ in imported(found["store"], "store")} & game
+
+
+def test_elias_fano_knows_nothing_of_2048():
+    for name, path in modules(elias_fano).items():
+        tops = {top for _, top in imported(path, name) if top}
+        assert "solver2048" not in tops, name
+        assert not tops & {"zarr", "click", "tqdm"}, name
+
+
+def test_public_names():
+    assert set(solver2048.__all__) == {
+        "ACTIONS", "SolveOptions", "Solution", "open_solution", "parse_shape", "solve"
+    }  # fmt: skip
+    for name in solver2048.__all__:
+        assert getattr(solver2048, name) is not None
+    with pytest.raises(AttributeError):
+        _ = solver2048.nothing_of_the_kind
+    assert set(elias_fano.__all__) == {"DamagedSet", "PartitionedEliasFano", "encode_bitmap"}
