@@ -73,9 +73,16 @@ def value_layer(
     state_ranks = rank_bitmap(states)
     afterstate_ranks = rank_bitmap(afterstates)
     values = np.full(int(afterstate_ranks[-1]), -objective.spawn_gain(rules.spawn4))
-    for exponent in SPAWN_EXPONENTS if len(values) else ():
-        above = window[age + 2**exponent]
-        _add_spawns(rules, index, exponent, afterstate_ranks, above, values, workers)
+    above = [(e, window[age + 2**e]) for e in SPAWN_EXPONENTS] if len(values) else []
+
+    def average(start: np.uint64, stop: np.uint64) -> None:
+        sums = np.empty(64)
+        for exponent, layer in above:
+            add_spawn_values(
+                tables, index, layer.index, np.uint64(exponent), rules.spawn_probability(exponent),
+                afterstate_ranks, layer.states, layer.values, values, sums, start, stop,
+            )  # fmt: skip
+
     state_values = np.empty(int(state_ranks[-1]))
     floors, floor_cap = objective.floors(shape), objective.floor_cap
     potentials = objective.potentials(shape)
@@ -91,32 +98,9 @@ def value_layer(
     def take_potential_off(start: np.uint64, stop: np.uint64) -> None:
         add_potential(tables, index, potentials, -1.0, afterstate_ranks, values, start, stop)
 
-    workers.run(num_slots, choose)
-    workers.run(num_slots, take_potential_off)
+    for task in (average, choose, take_potential_off):
+        workers.run((num_slots, task))
     return StateValues(index, state_ranks, state_values), values
-
-
-def _add_spawns(
-    rules: Rules,
-    index: LayerIndex,
-    exponent: int,
-    afterstate_ranks: NDArray[np.uint64],
-    above: StateValues,
-    values: NDArray[np.float64],
-    workers: Workers,
-) -> None:
-    """Add the share of one tile's spawns to a layer's afterstate values."""
-    tables = build_tables(rules.shape)
-    tile = np.uint64(exponent)
-    probability = rules.spawn_probability(exponent)
-
-    def add(start: np.uint64, stop: np.uint64) -> None:
-        add_spawn_values(
-            tables, index, above.index, tile, probability, afterstate_ranks, above.states,
-            above.values, values, np.empty(64), start, stop,
-        )  # fmt: skip
-
-    workers.run(int(index.num_slots), add)
 
 
 def start_values(rules: Rules, layer: StateValues) -> dict[int, float]:

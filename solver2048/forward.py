@@ -24,7 +24,7 @@ from .layer import LayerCounts
 from .layer_index import LayerIndex, board_slots, build_layer_index
 from .shape import Shape
 from .tables import build_tables
-from .workers import Workers
+from .workers import Job, Workers
 
 SPAWN_EXPONENTS = (1, 2)
 
@@ -110,37 +110,39 @@ def enumerate_layer(
     states = empty_bitmap(num_slots)
     starts = np.unique(board_slots(shape, index, start_boards(shape, age)))
     np.bitwise_or.at(states, starts >> np.uint64(6), np.uint64(1) << (starts & np.uint64(63)))
-    for exponent in SPAWN_EXPONENTS:
-        below = window.get(age - 2**exponent)
-        if below is not None:
-            _spawn(shape, below, index, exponent, states, workers)
+    workers.run(
+        *(
+            _spawn_job(shape, below, index, exponent, states)
+            for exponent in SPAWN_EXPONENTS
+            if (below := window.get(age - 2**exponent))
+        )
+    )
     afterstates = empty_bitmap(num_slots)
 
     def move(start: np.uint64, stop: np.uint64) -> int:
         targets = np.empty(TARGET_BUFFER, dtype=np.uint64)
         return int(mark_moves(tables, index, states, afterstates, targets, start, stop))
 
-    terminal_members = sum(workers.run(num_slots, move))
+    terminal_members = sum(workers.run((num_slots, move)))
     counts = _count_layer(shape, index, states, afterstates, terminal_members)
     return Layer(index, states, afterstates, counts)
 
 
-def _spawn(
+def _spawn_job(
     shape: Shape,
     below: AfterstateLayer,
     index: LayerIndex,
     exponent: int,
     states: NDArray[np.uint64],
-    workers: Workers,
-) -> None:
-    """Mark the states that a spawn on a lower layer's afterstates leads to."""
+) -> Job:
+    """Marking the states that a spawn on a lower layer's afterstates leads to."""
     tables = build_tables(shape)
     tile = np.uint64(exponent)
 
     def spawn(start: np.uint64, stop: np.uint64) -> None:
         mark_spawns(tables, below.index, index, tile, below.afterstates, states, start, stop)
 
-    workers.run(int(below.index.num_slots), spawn)
+    return int(below.index.num_slots), spawn
 
 
 def _count_layer(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from threading import Lock
 from types import TracebackType
 from typing import Any
 
@@ -15,6 +15,10 @@ import numpy as np
 # Below this many slots a range costs more to hand out than to compute.
 MIN_RANGE_SLOTS = 1 << 16
 RANGES_PER_THREAD = 16
+
+Task = Callable[[np.uint64, np.uint64], Any]
+Job = tuple[int, Task]
+"""A number of slots, and what is to be done with every range ``[start, stop)`` of them."""
 
 
 def available_threads() -> int:
@@ -25,7 +29,7 @@ def available_threads() -> int:
 
 
 class Workers:
-    """Runs ``task(start, stop)`` over all of ``[0, num_slots)``, in parallel.
+    """Runs jobs, tasks over all ranges of a number of slots, in parallel.
 
     The ranges are a fixed cut of the slots, and results never depend on who computed which:
     counts add up, bits are or-ed, each value has one writer.
@@ -43,30 +47,29 @@ class Workers:
                  trace: TracebackType | None) -> None:  # fmt: skip
         self._pool.shutdown(cancel_futures=True)
 
-    def run(self, num_slots: int, task: Callable[[np.uint64, np.uint64], Any]) -> list[Any]:
-        """The results of the task over every range, in no particular order."""
-        num_ranges = min(self.num_threads * RANGES_PER_THREAD, num_slots // MIN_RANGE_SLOTS)
-        if self.num_threads == 1 or num_ranges < 2:
-            return [task(np.uint64(0), np.uint64(num_slots))]
-        bounds = [np.uint64(num_slots * i // num_ranges) for i in range(num_ranges + 1)]
-        ranges = list(itertools.pairwise(bounds))
-        lock = Lock()
+    def run(self, *jobs: Job) -> list[Any]:
+        """The results of every job's task over all its ranges, in no particular order."""
+        calls: deque[tuple[Task, np.uint64, np.uint64]] = deque()
+        for num_slots, task in jobs:
+            num_ranges = min(self.num_threads * RANGES_PER_THREAD, num_slots // MIN_RANGE_SLOTS)
+            num_ranges = max(num_ranges, 1) if self.num_threads > 1 else 1
+            bounds = [np.uint64(num_slots * i // num_ranges) for i in range(num_ranges + 1)]
+            calls.extend((task, start, stop) for start, stop in itertools.pairwise(bounds))
 
         def work() -> list[Any]:
             results: list[Any] = []
             while True:
-                with lock:
-                    if not ranges:
-                        return results
-                    start, stop = ranges.pop()
+                try:
+                    task, start, stop = calls.popleft()
+                except IndexError:
+                    return results
                 try:
                     results.append(task(start, stop))
                 except BaseException:
-                    with lock:
-                        ranges.clear()
+                    calls.clear()
                     raise
 
-        helpers = [self._pool.submit(work) for _ in range(self.num_threads - 1)]
+        helpers = [self._pool.submit(work) for _ in range(min(self.num_threads, len(calls)) - 1)]
         results = work()
         for helper in helpers:
             # A helper that has not begun by now would find nothing to do.
