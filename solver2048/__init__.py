@@ -10,17 +10,17 @@ __all__ = ["ACTIONS", "Solution", "SolveOptions", "open_solution", "parse_shape"
 
 _HOMES = {
     "ACTIONS": "shape",
-    "SolveOptions": "solve",
+    "SolveOptions": "solver",
     "Solution": "solution",
     "open_solution": "solution",
     "parse_shape": "shape",
-    "solve": "solve",
+    "solve": "solver",
 }
 
 if TYPE_CHECKING:
     from .shape import ACTIONS, parse_shape
     from .solution import Solution, open_solution
-    from .solve import SolveOptions, solve
+    from .solver import SolveOptions, solve
 
 
 def __getattr__(name: str) -> Any:

@@ -92,8 +92,8 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
     """Solve SHAPE (ROWSxCOLUMNS, default 3x3), or go on with a solve that was stopped."""
     from .report import check_published, format_report, read_report
     from .shape import parse_shape
-    from .solve import SolveOptions
-    from .solve import solve as solve_board
+    from .solver import SolveOptions
+    from .solver import solve as solve_board
 
     board_shape = parse_shape(shape)
     path = out or f"solutions/{board_shape.name}"

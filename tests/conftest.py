@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from solver2048.shape import parse_shape
-from solver2048.solve import SolveOptions, solve
+from solver2048.solver import SolveOptions, solve
 
 # Figures handed to the developers, which the project must do without.
 SHARED = Path(__file__).parent.parent.parent / "shared"

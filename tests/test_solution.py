@@ -146,7 +146,7 @@ def test_bad_arrays(solution):
 
 
 def test_boards_not_solved_yet(tmp_path):
-    from solver2048.solve import SolveOptions, solve
+    from solver2048.solver import SolveOptions, solve
 
     solve(SHAPES["2x3"], tmp_path / "s", SolveOptions(max_age=40))
     with pytest.raises(NotSolved):

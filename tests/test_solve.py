@@ -12,13 +12,13 @@ import pytest
 from conftest import SHARED, faces, solution_bytes
 
 from solver2048 import bands, open_solution, workers
-from solver2048 import solve as solve_module
+from solver2048 import solver as solve_module
 from solver2048.errors import NotSolved, PublishedMismatch
 from solver2048.layer_sets import LayerSets
 from solver2048.objective import Objective
 from solver2048.report import check_published, read_report
 from solver2048.shape import ACTIONS, SHAPES, parse_shape
-from solver2048.solve import SolveOptions, solve
+from solver2048.solver import SolveOptions, solve
 from solver2048.store import Store
 
 SMALL = ["2x2", "2x3"]

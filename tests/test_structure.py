@@ -25,7 +25,7 @@ ORDER = [
     ["backward", "store"],
     ["layer_sets"],
     ["layer_values"],
-    ["solve"],
+    ["solver"],
     ["report", "solution"],
     ["verify"],
     ["cli"],
