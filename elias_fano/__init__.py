@@ -1,5 +1,13 @@
 """Succinct sets of integers in numpy and numba; see README.md in this package."""
 
-from .partitioned import DamagedSet, PartitionedEliasFano, encode_bitmap
+from .interface import DamagedSet, SortedSet
+from .partitioned import Builder, PartitionedEliasFano, encode_bitmap, encode_members
 
-__all__ = ["DamagedSet", "PartitionedEliasFano", "encode_bitmap"]
+__all__ = [
+    "Builder",
+    "DamagedSet",
+    "PartitionedEliasFano",
+    "SortedSet",
+    "encode_bitmap",
+    "encode_members",
+]

@@ -15,7 +15,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from .jit import inlined
+from .jit import HAS_BMI2, inlined
 
 ZERO = np.uint64(0)
 ONE = np.uint64(1)
@@ -75,6 +75,41 @@ def prefetch(typingctx: Any, array: Any, index: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, types.uint64), codegen
+
+
+@intrinsic
+def _deposit_bits(typingctx: Any, word: Any, mask: Any) -> Any:
+    """_deposit_bits(word, mask): BMI2's pdep."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        i64 = ir.IntType(64)
+        function_type = ir.FunctionType(i64, [i64, i64])
+        function = cgutils.get_or_insert_function(
+            builder.module, function_type, "llvm.x86.bmi.pdep.64"
+        )
+        return builder.call(function, args)
+
+    return types.uint64(types.uint64, types.uint64), codegen
+
+
+def _select_in_word_portable(word, rank):
+    """Position of the set bit of a word with `rank` set bits below it."""
+    position = ZERO
+    for half in (np.uint64(32), np.uint64(16), np.uint64(8), np.uint64(4), np.uint64(2), ONE):
+        below = popcount(word & ((ONE << half) - ONE))
+        if rank >= below:
+            rank -= below
+            word >>= half
+            position += half
+    return position
+
+
+def _select_in_word_bmi2(word, rank):
+    """Position of the set bit of a word with `rank` set bits below it."""
+    return trailing_zeros(_deposit_bits(ONE << rank, word))
+
+
+select_in_word = inlined(_select_in_word_bmi2 if HAS_BMI2 else _select_in_word_portable)
 
 
 def bitmap_words(num_bits: int) -> int:

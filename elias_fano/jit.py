@@ -11,11 +11,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import llvmlite.binding
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
@@ -23,11 +25,16 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 # in a hot loop the counting of a dozen arrays costs several times the work.
 _njit: Any = numba.njit
 
+HAS_BMI2 = not os.environ.get("ELIAS_FANO_PORTABLE") and bool(
+    llvmlite.binding.get_host_cpu_features().get("bmi2")
+)
+"""Whether kernels may use the BMI2 instructions: without them, to compile one ends the process."""
+
 
 @functools.cache
 def _source_stamp(package: str) -> str:
-    """SHA-256 over the Python sources of `package` and of this package."""
-    digest = hashlib.sha256()
+    """SHA-256 over the Python sources of `package` and of this package, and the choice of BMI2."""
+    digest = hashlib.sha256(bytes([HAS_BMI2]))
     for name in sorted({package, __name__.partition(".")[0]}):
         origin = sys.modules[name].__file__
         if origin is None:  # a namespace package has no sources of its own

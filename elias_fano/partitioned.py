@@ -6,7 +6,7 @@ that starts at member `b` and spans `u` values is held as whichever is smallest:
 run
     all `m` members consecutive: no payload;
 bitmap
-    the 64-bit words of the plain bitmap of the set from the word of `b` on;
+    the 64-bit words of the plain bitmap of the set, from the word of `b` on;
 Elias–Fano
     with ``l = max(0, floor(log2(u / m)))``: the `l` low bits of each ``x - b``, packed, then a
     bitmap with bit ``((x - b) >> l) + i`` set for member `i`: at most
@@ -16,7 +16,7 @@ A directory gives each partition's first member, kind, width `l` and place, so a
 directory and one partition. Serialised, everything is one array of little-endian 64-bit words::
 
     header     8 words: MAGIC, version, universe (0 for 2^64), n, m, number of partitions,
-               payload words, 0
+               payload words, flags (1: the universe is 0)
     firsts     a word per partition: its first member
     places     a word per partition: payload offset << 8 | l << 2 | kind
     payload    the partitions
@@ -27,12 +27,21 @@ indexes" (2014).
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .bits import ONE, SIX, WORD_MASK, ZERO, empty_bitmap
+from .interface import (
+    MAX_UNIVERSE,
+    DamagedSet,
+    SortedSet,
+    Words,
+    WordSource,
+    as_members,
+    checked_universe,
+)
 from .partition_kernels import (
     BITMAP,
     ELIAS_FANO,
@@ -41,32 +50,222 @@ from .partition_kernels import (
     RUN,
     WIDTH_MASK,
     WIDTH_SHIFT,
-    decode_into,
-    encode_into,
+    decode_bitmap_into,
+    decode_members_into,
+    encode_bitmap_into,
+    encode_members_into,
+    members_into,
     partition_bounds_into,
-    positions_into,
+    ranks_into,
 )
-
-Words = NDArray[np.uint64]
 
 MAGIC = int.from_bytes(b"EFPART01", "little")
 VERSION = 1
 HEADER_WORDS = 8
+EMPTY_UNIVERSE = 1
+DEFAULT_PARTITION_SIZE = 256
 
 
-class DamagedSet(ValueError):
-    """The words are no serialised set, or contradict themselves."""
+class PartitionedEliasFano(SortedSet):
+    """A set of integers in ``[0, universe)``, opened from its serialised words.
+
+    Opening reads the header and the directory; a query reads the partitions it needs.
+
+    >>> s = PartitionedEliasFano.from_members([3, 5, 100, 4000], universe=10_000)
+    >>> len(s), s[2], 100 in s, s.index_of(np.array([5, 6]))
+    (4, 100, True, array([ 1, -1]))
+    >>> s.rank(100), s.succ(101), s.pred(99), s.decode(1, 3)
+    (2, (3, 4000), (1, 5), array([  5, 100], dtype=uint64))
+    """
+
+    def __init__(self, source: WordSource) -> None:
+        header = source[0:HEADER_WORDS]
+        if len(header) < HEADER_WORDS or int(header[0]) != MAGIC:
+            raise DamagedSet("no partitioned Elias-Fano set: the first word is not its magic")
+        if int(header[1]) != VERSION:
+            raise DamagedSet(f"set version {int(header[1])}; this program reads {VERSION}")
+        universe, self._count, self._size, num_partitions, payload_words, flags = (
+            int(word) for word in header[2:8]
+        )
+        self.universe = universe or (0 if flags & EMPTY_UNIVERSE else MAX_UNIVERSE)
+        self._payload_start = HEADER_WORDS + 2 * num_partitions
+        if (
+            self._size == 0
+            or self._count > self.universe
+            or num_partitions != -(-self._count // self._size)
+            or self._payload_start + payload_words != len(source)
+        ):
+            raise DamagedSet(
+                f"set header contradicts itself: {self._count} members below {self.universe} in "
+                f"{num_partitions} partitions of {self._size}, {payload_words} payload words, "
+                f"{len(source)} in all"
+            )
+        directory = source[HEADER_WORDS : self._payload_start]
+        self._firsts = directory[:num_partitions]
+        self._places = directory[num_partitions:]
+        self._source = source
+        self._stops = self._checked_stops(payload_words)
+        self._no_shifts = np.zeros(num_partitions, dtype=np.uint64)
+
+    @classmethod
+    def from_members(
+        cls, members: ArrayLike, universe: int | None = None, **options: float
+    ) -> PartitionedEliasFano:
+        """The set of sorted members; `universe` is one past the last unless given.
+
+        options : `partition_size` and `bitmap_bias` of `encode_members`
+        """
+        flat = as_members(members, MAX_UNIVERSE)
+        if universe is None:
+            universe = int(flat[-1]) + 1 if len(flat) else 0
+        return cls(encode_members(flat, universe, **options))  # type: ignore[arg-type]
+
+    @classmethod
+    def from_chunks(
+        cls, chunks: Iterable[ArrayLike], universe: int, **options: float
+    ) -> PartitionedEliasFano:
+        """The set of the members of sorted chunks, each beginning above the end of the last."""
+        builder = Builder(universe, **options)  # type: ignore[arg-type]
+        for chunk in chunks:
+            builder.push(chunk)
+        return cls(builder.finish())
+
+    def _checked_stops(self, payload_words: int) -> Words:
+        """End of every partition's payload, after making sure no query can leave it."""
+        offsets = self._places >> OFFSET_SHIFT
+        stops = np.append(offsets[1:], np.uint64(payload_words)) if len(offsets) else offsets
+        members = np.full(len(offsets), self._size, dtype=np.uint64)
+        if len(members):
+            members[-1] = self._count - (len(members) - 1) * self._size
+        widths = self._places >> WIDTH_SHIFT & WIDTH_MASK
+        kinds = self._places & KIND_MASK
+        with np.errstate(over="ignore"):
+            least = np.where(kinds == ELIAS_FANO, (members * widths + WORD_MASK) >> SIX, ZERO)
+            fits = (stops >= offsets) & (stops - offsets >= least)
+        if not (
+            np.all(fits)
+            and np.all(kinds <= ELIAS_FANO)
+            and np.all(self._firsts[1:] > self._firsts[:-1])
+            and (not len(offsets) or (offsets[0] == 0 and int(self._firsts[-1]) < self.universe))
+        ):
+            raise DamagedSet("set directory contradicts itself")
+        return stops
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the set, serialised."""
+        return 8 * len(self._source)
+
+    @property
+    def words(self) -> Words:
+        """The serialised set."""
+        return self._source[0 : len(self._source)]
+
+    @property
+    def num_partitions(self) -> dict[str, int]:
+        """Number of partitions of each kind."""
+        kinds = np.bincount((self._places & KIND_MASK).astype(np.int64), minlength=3)
+        return dict(zip(("run", "bitmap", "elias_fano"), kinds.tolist(), strict=True))
+
+    def _ranks(self, values: Words) -> tuple[Words, NDArray[np.bool_]]:
+        ranks = np.empty(len(values), dtype=np.uint64)
+        found = np.empty(len(values), dtype=np.bool_)
+        if self._is_in_memory:
+            partitions = None
+        else:
+            after = np.searchsorted(self._firsts, values, side="right")
+            partitions = np.unique(np.maximum(after, 1) - 1)
+        payload, shifts = self._read_partitions(partitions)
+        ranks_into(
+            self._firsts, self._places, self._stops, shifts, np.uint64(self._size),
+            np.uint64(self._count), payload, values, ranks, found,
+        )  # fmt: skip
+        return ranks, found
+
+    def _members(self, positions: Words) -> Words:
+        members = np.empty(len(positions), dtype=np.uint64)
+        partitions = None
+        if not self._is_in_memory:
+            partitions = np.unique(positions // np.uint64(self._size)).astype(np.int64)
+        payload, shifts = self._read_partitions(partitions)
+        members_into(
+            self._firsts, self._places, self._stops, shifts, np.uint64(self._size),
+            np.uint64(self._count), payload, positions, members,
+        )  # fmt: skip
+        return members
+
+    def decode(self, start: int = 0, stop: int | None = None) -> Words:
+        """The members at the positions ``[start, stop)`` as an array. Raises DamagedSet."""
+        start, stop = self._checked_range(start, stop)
+        members = np.empty(stop - start, dtype=np.uint64)
+        if len(members):
+            run = np.arange(start // self._size, (stop - 1) // self._size + 1)
+            payload, shifts = self._read_partitions(None if self._is_in_memory else run)
+            written = decode_members_into(
+                self._firsts, self._places, self._stops, shifts, np.uint64(self._size),
+                np.uint64(self._count), payload, np.uint64(start), members,
+            )  # fmt: skip
+            if written != len(members):
+                raise DamagedSet(f"{len(members)} members from {start} on decode to {written}")
+        return members
+
+    def to_bitmap(self) -> Words:
+        """The plain bitmap of the set over its whole universe, spare word included."""
+        bitmap = empty_bitmap(self.universe)
+        if self._count:
+            payload, _ = self._read_partitions(None)
+            met = decode_bitmap_into(
+                self._firsts, self._places, self._stops, np.uint64(self._size),
+                np.uint64(self._count), payload, bitmap,
+            )  # fmt: skip
+            if met != self._count:
+                raise DamagedSet(f"set of {self._count} members decodes to {met}")
+        return bitmap
+
+    @property
+    def _is_in_memory(self) -> bool:
+        return isinstance(self._source, np.ndarray)
+
+    def _read_partitions(self, partitions: NDArray[np.int64] | None) -> tuple[Words, Words]:
+        """Payload of some partitions (None: all), and by how much each lies before its place."""
+        if partitions is None:
+            return self._source[self._payload_start : len(self._source)], self._no_shifts
+        shifts = np.zeros(len(self._places), dtype=np.uint64)
+        pieces = [np.zeros(0, dtype=np.uint64)]
+        length = 0
+        for run in np.split(partitions, np.flatnonzero(np.diff(partitions) > 1) + 1):
+            if not len(run) or not self._count:
+                continue
+            start = int(self._places[run[0]] >> OFFSET_SHIFT)
+            stop = int(self._stops[run[-1]])
+            pieces.append(self._source[self._payload_start + start : self._payload_start + stop])
+            shifts[run] = start - length
+            length += stop - start
+        return np.concatenate(pieces), shifts
 
 
-class WordSource(Protocol):
-    """Anything that gives 64-bit words by slices: an array, a memory map, a stored array."""
-
-    def __len__(self) -> int: ...
-    def __getitem__(self, index: slice, /) -> Words: ...
+def encode_members(
+    members: Words,
+    universe: int,
+    *,
+    partition_size: int = DEFAULT_PARTITION_SIZE,
+    bitmap_bias: float = 1.0,
+) -> Words:
+    """The serialised set of sorted members; options as for `encode_bitmap`. Time O(members)."""
+    builder = Builder(universe, partition_size=partition_size, bitmap_bias=bitmap_bias)
+    builder.push(members)
+    return builder.finish()
 
 
 def encode_bitmap(
-    bitmap: Words, universe: int, *, partition_size: int = 256, bitmap_bias: float = 1.0
+    bitmap: Words,
+    universe: int,
+    *,
+    partition_size: int = DEFAULT_PARTITION_SIZE,
+    bitmap_bias: float = 1.0,
 ) -> Words:
     """The serialised set of the bits set in a bitmap with a spare word.
 
@@ -76,8 +275,8 @@ def encode_bitmap(
         form: bitmaps of structured sets compress better afterwards, and are faster
     Time O(words + members).
     """
-    if partition_size < 64:
-        raise ValueError(f"partition_size is {partition_size}; at least 64 members are needed")
+    _check_partition_size(partition_size)
+    universe = checked_universe(universe)
     count = int(np.bitwise_count(bitmap).sum(dtype=np.uint64))
     num_partitions = -(-count // partition_size)
     firsts = np.empty(num_partitions, dtype=np.uint64)
@@ -85,19 +284,33 @@ def encode_bitmap(
     partition_bounds_into(bitmap, np.uint64(partition_size), firsts, lasts)
     if num_partitions and int(lasts[-1]) >= universe:
         raise ValueError(f"member {int(lasts[-1])} is not below the universe {universe}")
-    kinds_widths, num_words = _smallest_forms(firsts, lasts, partition_size, count, bitmap_bias)
+    forms, num_words = _smallest_forms(firsts, lasts, partition_size, count, bitmap_bias)
     stops = np.cumsum(num_words, dtype=np.uint64)
+    places = (stops - num_words) << OFFSET_SHIFT | forms
     payload_words = int(stops[-1]) if num_partitions else 0
-    header = [MAGIC, VERSION, universe % 2**64, count, partition_size, num_partitions]
-    words = np.zeros(HEADER_WORDS + 2 * num_partitions + payload_words, dtype=np.uint64)
-    words[: len(header) + 1] = [*header, payload_words]
-    directory = words[HEADER_WORDS : HEADER_WORDS + 2 * num_partitions]
-    directory[:num_partitions] = firsts
-    directory[num_partitions:] = (stops - num_words) << OFFSET_SHIFT | kinds_widths
-    encode_into(
-        bitmap, firsts, lasts, directory[num_partitions:], np.uint64(partition_size),
-        np.uint64(count), words[HEADER_WORDS + 2 * num_partitions :],
+    words = _framed(universe, count, partition_size, firsts, places, payload_words)
+    encode_bitmap_into(
+        bitmap, firsts, lasts, places, np.uint64(partition_size), np.uint64(count),
+        words[len(words) - payload_words :],
     )  # fmt: skip
+    return words
+
+
+def _check_partition_size(partition_size: int) -> None:
+    if partition_size < 64:
+        raise ValueError(f"partition_size is {partition_size}; at least 64 members are needed")
+
+
+def _framed(
+    universe: int, count: int, size: int, firsts: Words, places: Words, payload_words: int
+) -> Words:
+    """The words of a set with header and directory filled in, its payload still zero."""
+    flags = 0 if universe else EMPTY_UNIVERSE
+    header = [MAGIC, VERSION, universe % MAX_UNIVERSE, count, size, len(firsts), payload_words]
+    words = np.zeros(HEADER_WORDS + 2 * len(firsts) + payload_words, dtype=np.uint64)
+    words[:HEADER_WORDS] = np.array([*header, flags], dtype=np.uint64)
+    words[HEADER_WORDS : HEADER_WORDS + len(firsts)] = firsts
+    words[HEADER_WORDS + len(firsts) : HEADER_WORDS + 2 * len(firsts)] = places
     return words
 
 
@@ -126,114 +339,75 @@ def _smallest_forms(
     return forms.astype(np.uint64), num_words
 
 
-class PartitionedEliasFano:
-    """A set of integers in ``[0, universe)``, opened from its serialised words.
+class Builder:
+    """Builds a set from a stream of sorted chunks.
 
-    Opening reads the header and the directory; each query reads the partitions it needs.
+    Beside the finished partitions it holds less than one partition of members.
 
-    >>> bitmap = empty_bitmap(200)
-    >>> bitmap[0], bitmap[2] = 0b1011, 1
-    >>> s = PartitionedEliasFano(encode_bitmap(bitmap, universe=200))
-    >>> len(s), s.index_of(np.array([3, 128, 5], dtype=np.uint64)).tolist()
-    (4, [2, 3, -1])
+    >>> builder = Builder(universe=100)
+    >>> builder.push([1, 2]); builder.push([50])
+    >>> PartitionedEliasFano(builder.finish())[2]
+    50
     """
 
-    def __init__(self, source: WordSource) -> None:
-        header = source[0:HEADER_WORDS]
-        if len(header) < HEADER_WORDS or int(header[0]) != MAGIC:
-            raise DamagedSet("no partitioned Elias-Fano set: the first word is not its magic")
-        if int(header[1]) != VERSION:
-            raise DamagedSet(f"set version {int(header[1])}; this program reads {VERSION}")
-        self.universe = int(header[2]) or 2**64
-        self._count, self._size, num_partitions, payload_words = (int(w) for w in header[3:7])
-        self._payload_start = HEADER_WORDS + 2 * num_partitions
-        if (
-            self._size == 0
-            or num_partitions != -(-self._count // self._size)
-            or self._payload_start + payload_words != len(source)
-        ):
-            raise DamagedSet(
-                f"set header contradicts itself: {self._count} members in {num_partitions} "
-                f"partitions of {self._size}, {payload_words} of {len(source)} words"
-            )
-        directory = source[HEADER_WORDS : self._payload_start]
-        self._firsts = directory[:num_partitions]
-        self._places = directory[num_partitions:]
-        self._source = source
-        self._stops = self._checked_stops(payload_words)
+    def __init__(
+        self,
+        universe: int,
+        *,
+        partition_size: int = DEFAULT_PARTITION_SIZE,
+        bitmap_bias: float = 1.0,
+    ) -> None:
+        _check_partition_size(partition_size)
+        self._universe = checked_universe(universe)
+        self._size = partition_size
+        self._bias = bitmap_bias
+        self._pending = np.empty(0, dtype=np.uint64)
+        self._last = -1
+        self._count = 0
+        self._firsts: list[Words] = []
+        self._forms: list[Words] = []
+        self._num_words: list[Words] = []
+        self._payload: list[Words] = []
 
-    def _checked_stops(self, payload_words: int) -> Words:
-        """End of every partition's payload, after making sure no query can leave it."""
-        offsets = self._places >> OFFSET_SHIFT
-        stops = np.append(offsets[1:], np.uint64(payload_words)) if len(offsets) else offsets
-        members = np.full(len(offsets), self._size, dtype=np.uint64)
-        if len(members):
-            members[-1] = self._count - (len(members) - 1) * self._size
-        widths = self._places >> WIDTH_SHIFT & WIDTH_MASK
-        kinds = self._places & KIND_MASK
-        with np.errstate(over="ignore"):
-            least = np.where(
-                kinds == ELIAS_FANO, (members * widths + WORD_MASK) // 64 + members // 64, 0
-            )
-            fits = (stops >= offsets) & (stops - offsets >= least)
-        if not (
-            np.all(fits)
-            and np.all(kinds <= ELIAS_FANO)
-            and np.all(self._firsts[1:] > self._firsts[:-1])
-            and (not len(offsets) or (offsets[0] == 0 and int(self._firsts[-1]) < self.universe))
-        ):
-            raise DamagedSet("set directory contradicts itself")
-        return stops
+    def push(self, members: ArrayLike) -> None:
+        """Append members, sorted and above all before. Raises TypeError, ValueError."""
+        flat = as_members(members, self._universe, self._last)
+        if not len(flat):
+            return
+        self._last = int(flat[-1])
+        self._count += len(flat)
+        if len(self._pending):
+            flat = np.concatenate([self._pending, flat])
+        whole = len(flat) - len(flat) % self._size
+        self._pending = flat[whole:].copy()
+        self._encode(flat[:whole])
 
-    def __len__(self) -> int:
-        return self._count
+    def _encode(self, members: Words) -> None:
+        if not len(members):
+            return
+        firsts = members[:: self._size].copy()
+        lasts = np.append(members[self._size - 1 :: self._size][: len(firsts) - 1], members[-1])
+        forms, num_words = _smallest_forms(firsts, lasts, self._size, len(members), self._bias)
+        stops = np.cumsum(num_words, dtype=np.uint64)
+        payload = np.zeros(int(stops[-1]), dtype=np.uint64)
+        places = (stops - num_words) << OFFSET_SHIFT | forms
+        encode_members_into(members, places, np.uint64(self._size), payload)
+        self._firsts.append(firsts)
+        self._forms.append(forms)
+        self._num_words.append(num_words)
+        self._payload.append(payload)
 
-    @property
-    def num_words(self) -> int:
-        """Size of the serialised set in 64-bit words."""
-        return len(self._source)
-
-    def to_bitmap(self) -> Words:
-        """The plain bitmap of the set over its whole universe, spare word included."""
-        bitmap = empty_bitmap(self.universe)
-        if self._count:
-            payload = self._source[self._payload_start : len(self._source)]
-            met = decode_into(
-                self._firsts, self._places, self._stops, np.uint64(self._size),
-                np.uint64(self._count), payload, bitmap,
-            )  # fmt: skip
-            if met != self._count:
-                raise DamagedSet(f"set of {self._count} members decodes to {met}")
-        return bitmap
-
-    def index_of(self, values: Words) -> NDArray[np.int64]:
-        """Position of every value among the members, -1 where it is none.
-
-        values : uint64[n], any order; time O(n log partitions + n * size / 64)
-        """
-        values = np.ascontiguousarray(values, dtype=np.uint64)
-        positions = np.empty(len(values), dtype=np.int64)
-        partitions = np.unique(
-            np.maximum(np.searchsorted(self._firsts, values, side="right") - 1, 0)
-        ) if self._count else np.empty(0, dtype=np.int64)  # fmt: skip
-        payload, shifts = self._read_partitions(partitions)
-        positions_into(
-            self._firsts, self._places, self._stops, shifts, np.uint64(self._size),
-            np.uint64(self._count), payload, values, positions,
-        )  # fmt: skip
-        return positions
-
-    def _read_partitions(self, partitions: NDArray[np.int64]) -> tuple[Words, Words]:
-        """Payload of some partitions, and by how much each lies before its place."""
-        shifts = np.zeros(len(self._places), dtype=np.uint64)
-        pieces = [np.zeros(0, dtype=np.uint64)]
-        length = 0
-        for run in np.split(partitions, np.flatnonzero(np.diff(partitions) > 1) + 1):
-            if not len(run):
-                continue
-            start = int(self._places[run[0]] >> OFFSET_SHIFT)
-            stop = int(self._stops[run[-1]])
-            pieces.append(self._source[self._payload_start + start : self._payload_start + stop])
-            shifts[run] = start - length
-            length += stop - start
-        return np.concatenate(pieces), shifts
+    def finish(self, expected_count: int | None = None) -> Words:
+        """The serialised set. Raises ValueError if it has not `expected_count` members."""
+        if expected_count is not None and expected_count != self._count:
+            raise ValueError(f"{self._count} members were pushed, {expected_count} expected")
+        self._encode(self._pending)
+        none = np.empty(0, dtype=np.uint64)
+        num_words = np.concatenate([none, *self._num_words])
+        offsets = np.cumsum(num_words, dtype=np.uint64) - num_words
+        places = offsets << OFFSET_SHIFT | np.concatenate([none, *self._forms])
+        firsts = np.concatenate([none, *self._firsts])
+        payload_words = int(num_words.sum())
+        words = _framed(self._universe, self._count, self._size, firsts, places, payload_words)
+        np.concatenate([none, *self._payload], out=words[len(words) - payload_words :])
+        return words

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elias_fano import DamagedSet, PartitionedEliasFano, encode_bitmap
-from elias_fano.partitioned import WordSource
+from elias_fano.interface import WordSource
 
 from .bands import Band, bands_of
 from .errors import NotSolved, SolutionDamaged

@@ -1,0 +1,224 @@
+"""What all sets of this package can do, on top of four operations on arrays."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Words = NDArray[np.uint64]
+
+MAX_UNIVERSE = 2**64
+
+
+class DamagedSet(ValueError):
+    """The words are no serialised set, or contradict themselves."""
+
+
+class WordSource(Protocol):
+    """Anything that gives 64-bit words by slices: an array, a memory map, a stored array."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: slice, /) -> Words: ...
+
+
+class SortedSet(ABC):
+    """A strictly increasing sequence of integers in ``[0, universe)``, universe at most 2^64.
+
+    Methods take one integer or an array of them; arrays are the fast way. Positions count from 0.
+    """
+
+    universe: int
+
+    # --- the four operations ------------------------------------------------------------------
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def _ranks(self, values: Words) -> tuple[Words, NDArray[np.bool_]]:
+        """For every value: the number of members below it, and whether it is one."""
+
+    @abstractmethod
+    def _members(self, positions: Words) -> Words:
+        """The members at positions that are in range."""
+
+    @abstractmethod
+    def decode(self, start: int = 0, stop: int | None = None) -> Words:
+        """The members at the positions ``[start, stop)`` as an array."""
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Bytes of the set, serialised."""
+
+    # --- what follows from them ---------------------------------------------------------------
+
+    @property
+    def bits_per_member(self) -> float:
+        """Bits a member takes, all told; 0 for the empty set."""
+        return 8 * self.nbytes / len(self) if len(self) else 0.0
+
+    @property
+    def first(self) -> int:
+        """The least member. Raises IndexError if there is none."""
+        return int(self.get(0))
+
+    @property
+    def last(self) -> int:
+        """The greatest member. Raises IndexError if there is none."""
+        return int(self.get(-1))
+
+    def rank(self, values: ArrayLike) -> Any:
+        """Number of members below each value (which may lie beyond the universe)."""
+        query, is_scalar = as_queries(values)
+        ranks = self._ranks(query)[0].astype(np.int64)
+        return int(ranks[0]) if is_scalar else ranks
+
+    def index_of(self, values: ArrayLike) -> Any:
+        """Position of each value, -1 where it is no member."""
+        query, is_scalar = as_queries(values)
+        ranks, found = self._ranks(query)
+        positions = np.where(found, ranks.astype(np.int64), -1)
+        return int(positions[0]) if is_scalar else positions
+
+    def contains(self, values: ArrayLike) -> Any:
+        """Whether each value is a member."""
+        query, is_scalar = as_queries(values)
+        found = self._ranks(query)[1]
+        return bool(found[0]) if is_scalar else found
+
+    def __contains__(self, value: object) -> bool:
+        if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
+            return False
+        return 0 <= int(value) < MAX_UNIVERSE and bool(self.contains(int(value)))
+
+    def get(self, positions: ArrayLike) -> Any:
+        """Members at the positions, which count from the end if negative. Raises IndexError."""
+        query = np.asarray(positions)
+        if query.dtype.kind not in "iu":
+            raise TypeError(f"positions must be integers, not {query.dtype}")
+        flat = np.atleast_1d(query).astype(np.int64)
+        flat = np.where(flat < 0, flat + len(self), flat)
+        outside = np.flatnonzero((flat < 0) | (flat >= len(self)))
+        if len(outside):
+            position = np.atleast_1d(query)[outside[0]]
+            raise IndexError(f"position {position} is out of range; there are {len(self)} members")
+        members = self._members(flat.astype(np.uint64))
+        return int(members[0]) if query.ndim == 0 else members
+
+    def __getitem__(self, position: int | slice) -> Any:
+        if isinstance(position, slice):
+            start, stop, step = position.indices(len(self))
+            if step != 1:
+                return self.get(np.arange(start, stop, step))
+            return self.decode(start, max(start, stop))
+        return self.get(position)
+
+    def succ(self, values: ArrayLike) -> Any:
+        """(position, member) of the least member at or above each value; (n, 0) if there is none.
+
+        For one integer: None if there is none.
+        """
+        query, is_scalar = as_queries(values)
+        positions = self._ranks(query)[0]
+        return self._found_at(positions, positions < len(self), len(self), is_scalar)
+
+    def pred(self, values: ArrayLike) -> Any:
+        """(position, member) of the greatest member at or below each value; (-1, 0) if none.
+
+        For one integer: None if there is none.
+        """
+        query, is_scalar = as_queries(values)
+        ranks, found = self._ranks(query)
+        ends = ranks + found
+        return self._found_at(ends - np.uint64(1), ends > 0, -1, is_scalar)
+
+    def _found_at(
+        self, positions: Words, exists: NDArray[np.bool_], otherwise: int, is_scalar: bool
+    ) -> Any:
+        members = np.zeros(len(positions), dtype=np.uint64)
+        members[exists] = self._members(positions[exists])
+        if is_scalar:
+            return (int(positions[0]), int(members[0])) if exists[0] else None
+        return np.where(exists, positions.astype(np.int64), otherwise), members
+
+    def iter_from(self, position: int = 0, chunk: int = 1 << 16) -> Iterator[int]:
+        """The members from a position on, decoded `chunk` at a time."""
+        for start in range(position, len(self), chunk):
+            yield from self.decode(start, min(start + chunk, len(self))).tolist()
+
+    def __iter__(self) -> Iterator[int]:
+        return self.iter_from()
+
+    def _checked_range(self, start: int, stop: int | None) -> tuple[int, int]:
+        stop = len(self) if stop is None else stop
+        if not 0 <= start <= stop <= len(self):
+            raise IndexError(f"range {start} to {stop} of {len(self)} members")
+        return start, stop
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__}: {len(self):,} of {self.universe:,}, "
+            f"{self.bits_per_member:.2f} bits each>"
+        )
+
+
+def as_queries(values: Any) -> tuple[Words, bool]:
+    """Integers as uint64[n], and whether one was given. Raises TypeError, ValueError."""
+    if isinstance(values, int) and not isinstance(values, bool):
+        if not 0 <= values < MAX_UNIVERSE:
+            raise ValueError(f"{values} is not in [0, 2^64)")
+        return np.array([values], dtype=np.uint64), True
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"values must be integers, not {array.dtype}")
+    flat = array.reshape(-1) if array.ndim != 1 else array
+    if array.ndim > 1:
+        raise ValueError(
+            f"values must be a number or one-dimensional, not {array.ndim}-dimensional"
+        )
+    if array.dtype.kind == "i" and len(flat) and flat.min() < 0:
+        raise ValueError(f"value {flat.min()} is negative")
+    return np.ascontiguousarray(flat, dtype=np.uint64), array.ndim == 0
+
+
+def as_members(members: ArrayLike, universe: int, after: int = -1) -> Words:
+    """Members as uint64[n], checked. Raises TypeError, ValueError, naming the position.
+
+    after : what the first member must exceed
+    """
+    array = np.asarray(members)
+    if array.ndim != 1:
+        raise ValueError(f"members must be one-dimensional, not {array.ndim}-dimensional")
+    if array.dtype.kind not in "iu" and len(array):
+        raise TypeError(f"members must be integers, not {array.dtype}")
+    if not len(array):
+        return np.empty(0, dtype=np.uint64)
+    if array.dtype.kind == "i" and array.min() < 0:
+        raise ValueError(
+            f"member {array[array < 0][0]} at position {np.argmax(array < 0)} is negative"
+        )
+    flat = np.ascontiguousarray(array, dtype=np.uint64)
+    if int(flat[0]) <= after:
+        raise ValueError(f"member {flat[0]} at position 0 does not exceed the one before, {after}")
+    falls = flat[1:] <= flat[:-1]
+    if falls.any():
+        i = int(np.argmax(falls)) + 1
+        kind = "repeats" if flat[i] == flat[i - 1] else "falls below"
+        raise ValueError(f"member {flat[i]} at position {i} {kind} the one before")
+    if int(flat[-1]) >= universe:
+        raise ValueError(
+            f"member {flat[-1]} at position {len(flat) - 1} is not below the universe {universe}"
+        )
+    return flat
+
+
+def checked_universe(universe: int) -> int:
+    """A universe from 0 to 2^64."""
+    if not 0 <= universe <= MAX_UNIVERSE:
+        raise ValueError(f"universe {universe} is not in [0, 2^64]")
+    return int(universe)
