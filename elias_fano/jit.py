@@ -21,8 +21,6 @@ import llvmlite.binding
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-# Without numba's runtime (`_nrt`) kernels cannot allocate, and do not count references either:
-# in a hot loop the counting of a dozen arrays costs several times the work.
 _njit: Any = numba.njit
 
 HAS_BMI2 = not os.environ.get("ELIAS_FANO_PORTABLE") and bool(
@@ -64,6 +62,8 @@ class _PackageCache(FunctionCache):
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile `function` with numba: no GIL, no fast-math, cached with its package's sources."""
+    # Without numba's runtime (`_nrt`) kernels cannot allocate, and count no references either:
+    # in a hot loop the counting of a dozen arrays costs several times the work.
     dispatcher = _njit(nogil=True, _nrt=False)(function)
     # RuntimeError: no writable place for a cache; the kernel is then compiled in every process.
     with contextlib.suppress(RuntimeError):

@@ -267,10 +267,18 @@ def decode_members_into(firsts, places, stops, shifts, size, count, payload, sta
 
 
 @inlined
-def find_partition(firsts, value):
-    """The last partition that starts at or below `value`; 0 if there is none."""
-    low = ZERO
-    length = np.uint64(len(firsts))
+def find_partition(firsts, starts, shift, value):
+    """The last partition that starts at or below `value`; 0 if there is none.
+
+    starts : uint32[buckets + 1], number of partitions that start below ``bucket << shift``
+    """
+    bucket = min(value >> shift, np.uint64(len(starts) - 2))
+    low = np.uint64(starts[bucket])
+    length = np.uint64(starts[bucket + ONE]) - low + ONE
+    if low:
+        low -= ONE
+    else:
+        length -= ONE
     while length > ONE:
         half = length >> ONE
         # No branch: which half it is, is a coin toss.
@@ -280,29 +288,40 @@ def find_partition(firsts, value):
 
 
 @inlined
-def _rank_in_elias_fano(payload, offset, stop, members, width, value):
-    """(members below `value`, is it one) in a partition; `value` relative to its first."""
-    high = offset + low_words(members, width)
-    wanted = value >> width
+def _skip_zeros(payload, high, stop, wanted):
+    """Position just after `wanted` zeros in the bitmap ``[high, stop)`` of words.
+
+    That is where the members with this high part begin; past the end if there are fewer zeros.
+    """
+    zeros = ZERO
+    word = high
+    while word < stop:
+        in_word = popcount(~payload[word])
+        if zeros + in_word >= wanted:
+            break
+        zeros += in_word
+        word += ONE
+    at = (word - high) << SIX
+    if wanted and word < stop:
+        at += select_in_word(~payload[word], wanted - zeros - ONE) + ONE
+    return at
+
+
+@inlined
+def _rank_from(payload, offset, high, stop, members, width, value, at):
+    """(members below `value`, is it one), from where its high part begins in the bitmap."""
     low = value & low_bits(width)
-    i = ZERO
-    for word in range(stop - high):
-        bits = payload[high + word]
-        # The high part of a member is the number of zeros before its one.
-        if ((word + ONE) << SIX) - (i + popcount(bits)) < wanted:
-            i += popcount(bits)
-            continue
-        while bits and i < members:
-            at = word << SIX | trailing_zeros(bits)
-            bits &= bits - ONE
-            if at - i >= wanted:
-                if at - i > wanted:
-                    return i, False
-                member_low = read_low(payload, offset, i, width)
-                if member_low >= low:
-                    return i, member_low == low
-            i += ONE
-    return min(i, members), False
+    i = min(at - (value >> width), members)
+    while i < members:
+        word = high + (at >> SIX)
+        if word >= stop or not payload[word] >> (at & WORD_MASK) & ONE:
+            break
+        member_low = read_low(payload, offset, i, width)
+        if member_low >= low:
+            return i, member_low == low
+        i += ONE
+        at += ONE
+    return i, False
 
 
 @inlined
@@ -319,68 +338,69 @@ def _rank_in_bitmap(payload, offset, stop, members, first, value):
 
 
 @kernel
-def ranks_into(firsts, places, stops, shifts, size, count, payload, values, ranks, found):
+def ranks_into(
+    firsts, places, stops, shifts, starts, shift, size, count, payload, values, lanes, ranks, found
+):
     """For every value the number of members below it, and whether it is a member.
 
+    starts, shift : see `find_partition`
+    lanes : uint64[LANES, 2], scratch of the calling thread
     ranks : uint64[n]; found : bool[n]
     """
     num_values = np.uint64(len(values))
-    num_partitions = np.uint64(len(firsts))
-    if num_partitions == ZERO:
-        for q in range(num_values):
-            ranks[q] = ZERO
-            found[q] = False
-        return
     for start in range(ZERO, num_values, LANES):
-        stop_lane = min(start + LANES, num_values)
-        # `ranks` holds each query's partition until the last loop. In lockstep, so that the
-        # queries' cache misses overlap.
-        for q in range(start, stop_lane):
-            ranks[q] = ZERO
-        length = num_partitions
-        while length > ONE:
-            half = length >> ONE
-            for q in range(start, stop_lane):
-                ranks[q] += half * np.uint64(firsts[ranks[q] + half] <= values[q])
-            length -= half
-        for q in range(start, stop_lane):
-            prefetch(places, ranks[q])
-        for q in range(start, stop_lane):
-            partition = ranks[q]
-            members = min(size, count - partition * size)
-            width = places[partition] >> WIDTH_SHIFT & WIDTH_MASK
+        num_lanes = min(LANES, num_values - start)
+        # Each loop asks for what the next one reads: the misses of all lanes overlap.
+        for lane in range(num_lanes):
+            value = values[start + lane]
+            prefetch(starts, min(value >> shift, np.uint64(len(starts) - 2)))
+        for lane in range(num_lanes):
+            partition = find_partition(firsts, starts, shift, values[start + lane])
+            lanes[lane, 0] = partition
+            prefetch(places, partition)
+        for lane in range(num_lanes):
+            partition = lanes[lane, 0]
             offset = (places[partition] >> OFFSET_SHIFT) - shifts[partition]
             if places[partition] & KIND_MASK == ELIAS_FANO:
-                high = offset + low_words(members, width)
-                prefetch(payload, high)
-                prefetch(payload, min(high + np.uint64(8), stops[partition] - shifts[partition]))
-            else:
-                prefetch(payload, offset)
-        for q in range(start, stop_lane):
-            partition = ranks[q]
-            value = values[q]
+                width = places[partition] >> WIDTH_SHIFT & WIDTH_MASK
+                offset += low_words(min(size, count - partition * size), width)
+            prefetch(payload, offset)
+        for lane in range(num_lanes):
+            partition = lanes[lane, 0]
+            value = values[start + lane]
+            if places[partition] & KIND_MASK == ELIAS_FANO and value >= firsts[partition]:
+                value -= firsts[partition]
+                offset = (places[partition] >> OFFSET_SHIFT) - shifts[partition]
+                width = places[partition] >> WIDTH_SHIFT & WIDTH_MASK
+                high = offset + low_words(min(size, count - partition * size), width)
+                stop = stops[partition] - shifts[partition]
+                at = _skip_zeros(payload, high, stop, value >> width)
+                lanes[lane, 1] = at
+                prefetch(payload, offset + ((at - (value >> width)) * width >> SIX))
+        for lane in range(num_lanes):
+            partition = lanes[lane, 0]
+            value = values[start + lane]
             first = firsts[partition]
-            before = partition * size
-            if value < first:
-                ranks[q] = before
-                found[q] = False
-                continue
-            members = min(size, count - before)
+            members = min(size, count - partition * size)
             kind = places[partition] & KIND_MASK
             offset = (places[partition] >> OFFSET_SHIFT) - shifts[partition]
             stop = stops[partition] - shifts[partition]
-            if kind == RUN:
+            if value < first:
+                rank = ZERO
+                is_member = False
+            elif kind == RUN:
                 rank = min(value - first, members)
                 is_member = value - first < members
             elif kind == BITMAP:
                 rank, is_member = _rank_in_bitmap(payload, offset, stop, members, first, value)
             else:
                 width = places[partition] >> WIDTH_SHIFT & WIDTH_MASK
-                rank, is_member = _rank_in_elias_fano(
-                    payload, offset, stop, members, width, value - first
+                high = offset + low_words(members, width)
+                rank, is_member = _rank_from(
+                    payload, offset, high, stop, members, width, value - first, lanes[lane, 1]
                 )
-            ranks[q] = before + rank
-            found[q] = is_member
+            ranks[start + lane] = partition * size + rank
+            found[start + lane] = is_member
 
 
 @kernel

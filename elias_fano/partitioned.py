@@ -46,6 +46,7 @@ from .partition_kernels import (
     BITMAP,
     ELIAS_FANO,
     KIND_MASK,
+    LANES,
     OFFSET_SHIFT,
     RUN,
     WIDTH_MASK,
@@ -106,6 +107,7 @@ class PartitionedEliasFano(SortedSet):
         self._source = source
         self._stops = self._checked_stops(payload_words)
         self._no_shifts = np.zeros(num_partitions, dtype=np.uint64)
+        self._starts, self._shift = self._buckets()
 
     @classmethod
     def from_members(
@@ -151,6 +153,20 @@ class PartitionedEliasFano(SortedSet):
             raise DamagedSet("set directory contradicts itself")
         return stops
 
+    def _buckets(self) -> tuple[NDArray[np.uint32], np.uint64]:
+        """Where in the directory the values of each bucket begin: two buckets a partition.
+
+        Returns (uint32[buckets + 1], shift that makes a value its bucket).
+        """
+        num_partitions = len(self._firsts)
+        if not num_partitions:
+            return np.zeros(2, dtype=np.uint32), np.uint64(63)
+        last = int(self._firsts[-1])
+        shift = max(last.bit_length() - (2 * num_partitions).bit_length(), 0)
+        buckets = np.arange((last >> shift) + 1, dtype=np.uint64) << np.uint64(shift)
+        starts = np.searchsorted(self._firsts, buckets)
+        return np.append(starts, num_partitions).astype(np.uint32), np.uint64(shift)
+
     def __len__(self) -> int:
         return self._count
 
@@ -171,17 +187,19 @@ class PartitionedEliasFano(SortedSet):
         return dict(zip(("run", "bitmap", "elias_fano"), kinds.tolist(), strict=True))
 
     def _ranks(self, values: Words) -> tuple[Words, NDArray[np.bool_]]:
-        ranks = np.empty(len(values), dtype=np.uint64)
-        found = np.empty(len(values), dtype=np.bool_)
-        if self._is_in_memory:
-            partitions = None
-        else:
+        ranks = np.zeros(len(values), dtype=np.uint64)
+        found = np.zeros(len(values), dtype=np.bool_)
+        if not self._count:
+            return ranks, found
+        partitions = None
+        if not self._is_in_memory:
             after = np.searchsorted(self._firsts, values, side="right")
             partitions = np.unique(np.maximum(after, 1) - 1)
         payload, shifts = self._read_partitions(partitions)
         ranks_into(
-            self._firsts, self._places, self._stops, shifts, np.uint64(self._size),
-            np.uint64(self._count), payload, values, ranks, found,
+            self._firsts, self._places, self._stops, shifts, self._starts, self._shift,
+            np.uint64(self._size), np.uint64(self._count), payload, values,
+            np.empty((int(LANES), 2), dtype=np.uint64), ranks, found,
         )  # fmt: skip
         return ranks, found
 

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from .solver import SolveOptions, solve
 
 
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]
+
+
 def __getattr__(name: str) -> Any:
     # Loaded when asked for: the command line must be able to fail fast, before numba is there.
     if name in _HOMES:

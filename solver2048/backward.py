@@ -16,11 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from elias_fano.ranked import rank_bitmap
-
 from .forward import SPAWN_EXPONENTS, start_boards
 from .kernels.moves import TARGET_BUFFER
-from .kernels.values import add_potential, add_spawn_values, best_moves, positions_into
+from .kernels.values import add_spawn_values, best_moves, positions_into, subtract_potential
 from .layer_index import LayerIndex, board_slots, build_layer_index
 from .objective import Objective
 from .shape import Shape
@@ -41,7 +39,7 @@ class StateValues:
 
 
 @dataclass(frozen=True)
-class Rules:
+class Problem:
     """What a backward pass works for."""
 
     shape: Shape
@@ -53,34 +51,33 @@ class Rules:
 
 
 def value_layer(
-    rules: Rules,
+    problem: Problem,
     age: int,
-    states: NDArray[np.uint64],
-    afterstates: NDArray[np.uint64],
+    state_ranks: NDArray[np.uint64],
+    afterstate_ranks: NDArray[np.uint64],
     window: dict[int, StateValues],
     workers: Workers,
 ) -> tuple[StateValues, NDArray[np.float64]]:
     """Values of a layer: (its states' ``w``, its afterstates' values v), in index order.
 
-    states, afterstates : bitmaps of the layer
+    state_ranks, afterstate_ranks : ranked bitmaps of the layer
     window : state values by age; those of ``age + 2`` and ``age + 4`` are read where the layer has
         afterstates, and a missing one is a KeyError
     """
-    shape, objective = rules.shape, rules.objective
+    shape, objective = problem.shape, problem.objective
     tables = build_tables(shape)
     index = build_layer_index(shape, age)
     num_slots = int(index.num_slots)
-    state_ranks = rank_bitmap(states)
-    afterstate_ranks = rank_bitmap(afterstates)
-    values = np.full(int(afterstate_ranks[-1]), -objective.spawn_gain(rules.spawn4))
+    values = np.full(int(afterstate_ranks[-1]), -objective.spawn_gain(problem.spawn4))
     above = [(e, window[age + 2**e]) for e in SPAWN_EXPONENTS] if len(values) else []
 
     def average(start: np.uint64, stop: np.uint64) -> None:
         sums = np.empty(64)
         for exponent, layer in above:
+            share = problem.spawn_probability(exponent)
             add_spawn_values(
-                tables, index, layer.index, np.uint64(exponent), rules.spawn_probability(exponent),
-                afterstate_ranks, layer.states, layer.values, values, sums, start, stop,
+                tables, index, layer.index, np.uint64(exponent), share, afterstate_ranks,
+                layer.states, layer.values, values, sums, start, stop,
             )  # fmt: skip
 
     state_values = np.empty(int(state_ranks[-1]))
@@ -96,22 +93,24 @@ def value_layer(
         )  # fmt: skip
 
     def take_potential_off(start: np.uint64, stop: np.uint64) -> None:
-        add_potential(tables, index, potentials, -1.0, afterstate_ranks, values, start, stop)
+        subtract_potential(tables, index, potentials, afterstate_ranks, values, start, stop)
 
-    for task in (average, choose, take_potential_off):
-        workers.run((num_slots, task))
+    workers.run((num_slots, average))
+    workers.run((num_slots, choose))
+    if not objective.exponent:
+        workers.run((num_slots, take_potential_off))
     return StateValues(index, state_ranks, state_values), values
 
 
-def start_values(rules: Rules, layer: StateValues) -> dict[int, float]:
+def start_values(problem: Problem, layer: StateValues) -> dict[int, float]:
     """Value of every start board of a layer's age, by its code."""
-    codes = start_boards(rules.shape, int(layer.index.age))
-    slots = board_slots(rules.shape, layer.index, codes)
+    codes = start_boards(problem.shape, int(layer.index.age))
+    slots = board_slots(problem.shape, layer.index, codes)
     positions = np.empty(len(slots), dtype=np.uint64)
     positions_into(layer.states, slots, positions)
     # Two tiles below 8: their potential is 4 for each 4.
     potentials = np.array(
-        [0.0 if rules.objective.exponent else 4.0 * _num_fours(int(code)) for code in codes]
+        [0.0 if problem.objective.exponent else 4.0 * _num_fours(int(code)) for code in codes]
     )
     values = layer.values[positions] - potentials
     return dict(zip(codes.tolist(), values.tolist(), strict=True))

@@ -7,31 +7,15 @@ and a large layer has its own. The cut is a fixed function of the shape.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .layer import Band
 from .shape import Shape
 from .tables import build_tables
 
 BAND_SLOTS = 1 << 26
-
-
-@dataclass(frozen=True, order=True)
-class Band:
-    """The ages ``first, first + 2, ..., last``."""
-
-    first: int
-    last: int
-
-    @property
-    def ages(self) -> range:
-        return range(self.first, self.last + 1, 2)
-
-    @property
-    def name(self) -> str:
-        return f"{self.first:05d}-{self.last:05d}"
 
 
 @functools.cache

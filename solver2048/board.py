@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import numbers
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from .errors import BoardError
 from .shape import Shape
-
-Faces = list[list[int]]
 
 _EMPTY = {".", "0", "_"}
 
@@ -87,8 +86,9 @@ def _listed_rows(board: Any) -> list[list[Any]]:
         board = board.tolist()
     if not isinstance(board, (list, tuple)):
         raise BoardError("a board is a text or a list of rows of tile numbers")
+    board = [row.tolist() if isinstance(row, np.ndarray) else row for row in board]
     if not any(isinstance(row, (list, tuple)) for row in board):
-        return [list(board)]
+        return [board]
     for i, row in enumerate(board):
         if not isinstance(row, (list, tuple)):
             raise BoardError(f"row {i + 1}: {_shown(row)} is not a list of tile numbers")
@@ -108,10 +108,10 @@ def _tile(cell: Any, row: int, column: int, shape: Shape) -> int:
             return 0
         # No int() of endless digits: no tile has more than five.
         tile = int(cell) if re.fullmatch(r"[0-9]{1,9}", cell) else -1
-    elif isinstance(cell, bool) or not isinstance(cell, int):
+    elif isinstance(cell, bool) or not isinstance(cell, numbers.Integral):
         tile = -1
     else:
-        tile = cell
+        tile = int(cell)
     if tile == 0:
         return 0
     if tile < 2 or tile & (tile - 1):
@@ -138,11 +138,16 @@ def pack_boards(tiles: NDArray[np.int64], shape: Shape) -> NDArray[np.uint64]:
             _tile(int(flat[number, cell]), *divmod(cell, shape.num_columns), shape)
         except BoardError as error:
             raise BoardError(f"board {number}, {error}") from None
-    exponents = np.bitwise_count(np.maximum(flat - 1, 0)).astype(np.uint64)
+    exponents = tile_exponents(flat).astype(np.uint64)
     codes = np.zeros(len(tiles), dtype=np.uint64)
     for cell, shift in enumerate(shape.cell_shifts):
         codes |= exponents[:, cell] << np.uint64(shift)
     return codes
+
+
+def tile_exponents(tiles: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Exponents of tile numbers, 0 for an empty cell."""
+    return np.bitwise_count(np.maximum(tiles - 1, 0)).astype(np.int64)
 
 
 def unpack_boards(codes: NDArray[np.uint64], shape: Shape) -> NDArray[np.int64]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import math
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,11 @@ class _Command(click.Command):
         except MemoryError:
             click.echo("error: not enough memory; nothing finished is lost", err=True)
             context.exit(9)
+        except RuntimeError as error:
+            if "start new thread" not in str(error):
+                raise
+            click.echo("error: no memory for a thread; nothing finished is lost", err=True)
+            context.exit(9)
         except KeyboardInterrupt:
             click.echo("interrupted; the same command goes on where it stopped", err=True)
             context.exit(INTERRUPTED_EXIT_CODE)
@@ -74,7 +80,7 @@ _path_argument = click.argument("path", type=click.Path())
 @click.argument("shape", default="3x3")
 @click.option("--out", type=click.Path(), help="Directory.  [default: solutions/SHAPE]")
 @click.option("--threads", type=int, help="Number of threads.  [default: all processors]")
-@click.option("--max-age", type=int, help="Enumerate up to this age only, forward; no values.")
+@click.option("--max-age", type=int, help="Forward pass only, up to this age.")
 @_objective_option
 @click.option(
     "--values",
@@ -108,7 +114,7 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
     )
     # A service that ends us gets the same clean end as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    solve_board(board_shape, path, options)
+    has_worked = solve_board(board_shape, path, options)
     from .objective import parse_objective
 
     report = read_report(path, parse_objective(objective, board_shape))
@@ -117,29 +123,32 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
     else:
         if not report["is_finished"]:
             _print_counts(path, as_json=False)
+            click.echo()
+        if not has_worked:
+            click.echo("Solved before; nothing to do. Times are those of that solve.")
         click.echo(format_report(report))
         click.echo(f"  in {path}")
     check_published(report)
 
 
 def _read_counts(path: str) -> dict[int, int]:
-    """Number of states by age from lines of two numbers."""
+    """Number of states by age: lines of 'age count', or the CSV that `counts` prints."""
     counts = {}
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} could not be read: {error}") from None
     for number, line in enumerate(lines, 1):
-        fields = line.split()
-        if not fields or fields[0].startswith("#"):
+        fields = line.replace(",", " ").split()
+        if not fields or fields[0].startswith("#") or fields[:2] == ["age", "states"]:
             continue
-        if len(fields) != 2 or not all(f.isdecimal() for f in fields):
+        if len(fields) < 2 or not all(f.isascii() and f.isdecimal() for f in fields):
             raise UsageError(f"{path}, line {number}: {line[:40]!r} is not 'age count'")
         counts[int(fields[0])] = int(fields[1])
     return counts
 
 
-@_command(example='solver2048 query solutions/3x3 "2 . . / . 4 . / . . 2"\n'
+@_command(example='solver2048 query solutions/3x3 "2 2 4 / . . . / . . 2"\n'
           "solver2048 query solutions/3x3 --json - < boards.txt")  # fmt: skip
 @_path_argument
 @click.argument("boards", nargs=-1, required=True, metavar="BOARD...")
@@ -155,32 +164,34 @@ def query(path: str, boards: tuple[str, ...], objective: str, as_json: bool) -> 
 
     failure: SolverError | None = None
     with open_solution(path, objective) as solution:
-        for number, text in _board_texts(boards):
+        for place, text in _board_texts(boards):
             try:
                 answer = solution.query(text)
             except SolverError as error:
-                if number is None or error.exit_code not in (3, 4, 5):
+                if error.exit_code not in (3, 4, 5):
                     raise
-                click.echo(f"line {number}: {error}", err=True)
+                click.echo(f"error: {place}{error}", err=True)
                 failure = failure or error
                 continue
             click.echo(
-                json.dumps(_board_json(answer)) if as_json else _board_text(answer, objective)
+                json.dumps(_board_json(answer))
+                if as_json
+                else _board_text(answer, objective, solution.rounding_bound)
             )
     if failure is not None:
         sys.exit(failure.exit_code)
 
 
-def _board_texts(boards: tuple[str, ...]) -> Iterator[tuple[int | None, str]]:
-    """Boards given, with the line number of those read from standard input."""
-    for board in boards:
+def _board_texts(boards: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Boards, each with what to say before an error: which of several it is."""
+    for i, board in enumerate(boards, 1):
         if board != "-":
-            yield None, board
+            yield f"board {i}: " if len(boards) > 1 else "", board
             continue
         for number, raw in enumerate(sys.stdin.buffer, 1):
             line = raw.decode("utf-8", errors="replace").strip()
             if line:
-                yield number, line
+                yield f"line {number}: ", line
 
 
 def _board_json(answer: BoardValue) -> dict[str, Any]:
@@ -195,10 +206,11 @@ def _board_json(answer: BoardValue) -> dict[str, Any]:
     }
 
 
-def _board_text(answer: BoardValue, objective: str) -> str:
+def _board_text(answer: BoardValue, objective: str, bound: float) -> str:
     from .board import format_board
 
-    decimals = 4 if objective == "score" else 10
+    # As many decimals as are stored, give or take the last.
+    decimals = min(10, math.ceil(-math.log10(bound))) if bound else 10
     lines = [f"{format_board(answer.board)}   age {answer.age}"]
     lines.append(f"  value  {answer.value:,.{decimals}f}")
     for name, action in answer.actions.items():
@@ -225,8 +237,10 @@ def counts(path: str, as_json: bool) -> None:
 
 def _print_counts(path: str, as_json: bool) -> None:
     from .layer import LayerCounts
+    from .layer_sets import LayerSets
+    from .store import Store
 
-    sets, _ = _open_sets(path)
+    sets = LayerSets(Store(path))
     if not as_json:
         click.echo(",".join(LayerCounts.PUBLISHED))
     for layer in sets.counts():
@@ -234,27 +248,19 @@ def _print_counts(path: str, as_json: bool) -> None:
         click.echo(json.dumps(row) if as_json else ",".join(map(str, row.values())))
 
 
-def _open_sets(path: str) -> tuple[Any, list[str]]:
-    """The sets of a solution, and the names of the objectives with values."""
-    from .layer_sets import LayerSets
-    from .shape import SHAPES
-    from .store import Store
-
-    store = Store(path)
-    sets = LayerSets(store, SHAPES[store.identity()["shape"]])
-    records = [store.read_record(name) for name in store.record_names("values/*/objective.json")]
-    return sets, [record["objective"] for record in records if record]
-
-
 @_command(example="solver2048 status solutions/3x3")
 @_path_argument
 @_json_option
 def status(path: str, as_json: bool) -> None:
     """How far a solve is, and what it takes on disk."""
+    from .layer_sets import LayerSets
+    from .layer_values import stored_objectives
     from .objective import parse_objective
     from .report import format_report, make_report
+    from .store import Store
 
-    sets, objectives = _open_sets(path)
+    sets = LayerSets(Store(path))
+    objectives = stored_objectives(sets.store)
     reports = [
         make_report(sets, parse_objective(name, sets.shape)) for name in objectives or ["score"]
     ]
@@ -280,19 +286,17 @@ def _state(report: dict[str, Any], has_values: bool) -> str:
 )
 @_path_argument
 @click.option("--sample", type=click.IntRange(min=0), default=2000, show_default=True,
-              help="Values to compute again, per objective.")  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, help="Which ones.")
+              help="About how many values to compute again, per objective.")  # fmt: skip
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Seed of the random choice of them."
+)
 @_json_option
 def verify(path: str, sample: int, seed: int, as_json: bool) -> None:
     """Check every file, set and count of a solution, and a sample of its values."""
     from .store import Store
-    from .verify import raise_first
     from .verify import verify as verify_store
 
-    store = Store(path)
-    store.identity()
-    _, objectives = _open_sets(path)
-    findings = verify_store(store, objectives, sample=sample, seed=seed)
+    findings = verify_store(Store(path), sample=sample, seed=seed)
     if as_json:
         click.echo(json.dumps({
             "ok": not findings.errors,
@@ -304,11 +308,10 @@ def verify(path: str, sample: int, seed: int, as_json: bool) -> None:
             click.echo(f"ok   {check}")
         for error in findings.errors:
             click.echo(f"BAD  {error}")
-    if not findings.errors:
-        return
-    raise_first(findings)
+    if gravest := findings.gravest():
+        sys.exit(gravest.exit_code)
 
 
-def entry(arguments: Callable[[], list[str]] | None = None) -> None:
+def entry() -> None:
     """The console script."""
     main(prog_name="solver2048")

@@ -8,7 +8,7 @@ SolverError
 ├── NoSolution            6  nothing there, or a solution of another kind
 ├── SolutionInUse         7  another process is solving into the directory
 ├── SolutionDamaged       8  a stored part is missing or fails its checksum
-├── NoSpace               9  not enough disk or memory
+├── NoSpace               9  not enough disk or memory, or a write that failed
 └── PublishedMismatch    10  a result differs from a published figure
 """
 

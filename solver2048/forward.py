@@ -102,7 +102,7 @@ def enumerate_layer(
 ) -> Layer:
     """The layer of an age from the afterstates of the two ages below.
 
-    window : afterstates by age; those of ``age - 2`` and ``age - 4`` are read
+    window : afterstates by age; those of ``age - 2`` and ``age - 4`` are read, KeyError without
     """
     tables = build_tables(shape)
     index = build_layer_index(shape, age)
@@ -112,9 +112,9 @@ def enumerate_layer(
     np.bitwise_or.at(states, starts >> np.uint64(6), np.uint64(1) << (starts & np.uint64(63)))
     workers.run(
         *(
-            _spawn_job(shape, below, index, exponent, states)
+            _spawn_job(shape, window[age - 2**exponent], index, exponent, states)
             for exponent in SPAWN_EXPONENTS
-            if (below := window.get(age - 2**exponent))
+            if age - 2**exponent >= min(START_AGES.values())
         )
     )
     afterstates = empty_bitmap(num_slots)

@@ -1,4 +1,4 @@
-"""Layers of the forward pass and what is counted in them."""
+"""What is counted in a layer, and the bands in which layers are stored."""
 
 from __future__ import annotations
 
@@ -37,3 +37,19 @@ class LayerCounts:
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> LayerCounts:
         return cls(**{name: int(record[name]) for name in cls.__dataclass_fields__})
+
+
+@dataclass(frozen=True, order=True)
+class Band:
+    """The ages ``first, first + 2, ..., last``."""
+
+    first: int
+    last: int
+
+    @property
+    def ages(self) -> range:
+        return range(self.first, self.last + 1, 2)
+
+    @property
+    def name(self) -> str:
+        return f"{self.first:05d}-{self.last:05d}"

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from elias_fano import DamagedSet, PartitionedEliasFano, encode_bitmap
 from elias_fano.interface import WordSource
 
-from .bands import Band, bands_of
+from .bands import bands_of
 from .errors import NotSolved, SolutionDamaged
 from .forward import Layer
-from .layer import LayerCounts
-from .shape import Shape
+from .layer import Band, LayerCounts
+from .shape import SHAPES, Shape
 from .store import ArrayToWrite, Store
 
 KIND = "sets"
@@ -53,9 +53,14 @@ class BandBuilder:
 
     def commit(self, store: Store, band: Band, is_complete: bool, parents: dict[str, str]) -> None:
         """Write the band; `is_complete` unless it was cut short of its last age."""
-        arrays = {name: ArrayToWrite("words", np.concatenate(self._words[name])) for name in NAMES}
+        arrays = {name: ArrayToWrite("words", _joined(self._words[name])) for name in NAMES}
         record = {"is_complete": is_complete, "layers": self._records, "parents": parents}
         store.write_band(KIND, band, arrays, record)
+
+
+def _joined(pieces: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    # A band of one layer, the largest there are, is not copied.
+    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
 
 class _Part:
@@ -72,19 +77,51 @@ class _Part:
         return self._source[self._start + start : self._start + stop]
 
 
+def check_parents(store: Store, kind: str, band: Band) -> None:
+    """Make sure that the bands a band was made from are the ones stored. Raises SolutionDamaged."""
+    manifest = store.manifest(kind, band)
+    for parent, digest in (manifest["parents"] if manifest else {}).items():
+        parent_kind, name = parent.rsplit("/", 1)
+        first, last = (int(age) for age in name.split("-"))
+        if store.manifest_digest(parent_kind, Band(first, last)) != digest:
+            raise SolutionDamaged(f"{kind}/{band.name} was made from another {parent}")
+
+
+class StoredBand:
+    """All sets of a band in memory."""
+
+    def __init__(self, sets: dict[tuple[int, str], PartitionedEliasFano]) -> None:
+        self._sets = sets
+
+    def bitmap(self, age: int, name: str) -> NDArray[np.uint64]:
+        """Bitmap of the states or afterstates of an age. Raises SolutionDamaged."""
+        try:
+            return self._sets[age, name].to_bitmap()
+        except DamagedSet as error:
+            raise SolutionDamaged(f"age {age}, {name}: {error}") from None
+
+
+def stored_shape(store: Store) -> Shape:
+    """The shape a store holds. Raises NoSolution, SolutionDamaged."""
+    name = store.identity().get("shape")
+    if name not in SHAPES:
+        raise SolutionDamaged(f"{store.path} holds a board of unknown shape {name!r}")
+    return SHAPES[name]
+
+
 class LayerSets:
     """The stored sets of a solution, by age."""
 
-    def __init__(self, store: Store, shape: Shape) -> None:
+    def __init__(self, store: Store) -> None:
         self.store = store
-        self.shape = shape
+        self.shape: Shape = stored_shape(store)
         self._bands: list[Band] = []
         self._records: dict[int, dict[str, Any]] = {}
         self._band_of: dict[int, Band] = {}
         self._arrays: dict[tuple[Band, str], WordSource] = {}
         self._opened: dict[tuple[int, str], PartitionedEliasFano] = {}
         self.is_cut_short = False
-        for band in bands_of(shape):
+        for band in bands_of(self.shape):
             manifest = store.manifest(KIND, band)
             if manifest is None:
                 break
@@ -141,16 +178,18 @@ class LayerSets:
             self._arrays[key] = self.store.open_array(KIND, band, name)
         return self._arrays[key]
 
-    def read_band(self, band: Band) -> dict[tuple[int, str], PartitionedEliasFano]:
-        """All sets of a band, checked against the manifest's digests, by (age, name)."""
+    def read_band(self, band: Band) -> StoredBand:
+        """All sets of a band, checked against the manifest's digests. Raises SolutionDamaged."""
         self.store.check_band(KIND, band)
         words = {name: self.store.open_array(KIND, band, name).read() for name in NAMES}
-        return {
-            (age, name): self._set(words[name], age, name)
-            for age in band.ages
-            if age in self._records
-            for name in NAMES
-        }
+        return StoredBand(
+            {
+                (age, name): self._set(words[name], age, name)
+                for age in band.ages
+                if age in self._records
+                for name in NAMES
+            }
+        )
 
     def _set(self, source: WordSource, age: int, name: str) -> PartitionedEliasFano:
         counts = self.layer_counts(age)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .bands import Band
+from .bands import bands_of
 from .errors import NotSolved, SolutionDamaged
+from .layer import Band
 from .layer_sets import KIND as SETS
-from .layer_sets import LayerSets
+from .layer_sets import LayerSets, check_parents
 from .objective import Objective
 from .store import ArrayToWrite, Store, StoredArray
 from .value_format import ValueFormat, parse_value_format
@@ -37,15 +38,31 @@ class ValueBandBuilder:
         self._format.encode_into(values, self._items[start:stop])
         self._max[age] = float(values.max(initial=0.0))
 
-    def commit(self, store: Store, kind: str) -> None:
-        """Write the band."""
+    def commit(self, store: Store, kind: str, spawn4: float) -> None:
+        """Write the band, made for this probability of a 4."""
         layers = [
             {"age": age, "values": list(self._ranges[age]), "max": self._max[age]}
             for age in self._band.ages
         ]
-        record = {"values": self._format.name, "layers": layers, "parents": self._parent}
+        record = {
+            "values": self._format.name,
+            "spawn4": spawn4,
+            "layers": layers,
+            "parents": self._parent,
+        }
         arrays = {NAME: ArrayToWrite("values", self._items, self._format.missing)}
         store.write_band(kind, self._band, arrays, record)
+
+
+def stored_objectives(store: Store) -> list[str]:
+    """Names of the objectives with values, finished or not. Raises SolutionDamaged."""
+    names = []
+    for directory in store.record_names("values/*"):
+        record = store.read_record(f"{directory}/objective.json")
+        if record is None:
+            raise SolutionDamaged(f"{store.path / directory}/objective.json is missing")
+        names.append(str(record.get("objective")))
+    return names
 
 
 class Values:
@@ -53,12 +70,18 @@ class Values:
 
     def __init__(self, sets: LayerSets, objective: Objective) -> None:
         self._store = sets.store
+        spawn4 = self._store.identity()["spawn4"]
         self.objective = objective
         self.kind = objective.values_kind
         record = self._store.read_record(f"{self.kind}/objective.json")
         if record is None:
-            raise NotSolved(f"{self._store.path} has no values for the objective {objective.name}")
-        self.format = parse_value_format(record["values"], objective.max_value(sets.shape))
+            there = ", ".join(stored_objectives(self._store)) or "none yet: forward pass only"
+            raise NotSolved(
+                f"{self._store.path} has no values for the objective {objective.name} "
+                f"(there are: {there}); `solver2048 solve {sets.shape.name} --objective "
+                f"{objective.name} --out {self._store.path}` computes them"
+            )
+        self.format = parse_value_format(str(record.get("values")), objective.max_value(sets.shape))
         self._arrays: dict[Band, StoredArray] = {}
         self._places: dict[int, tuple[Band, int, int]] = {}
         self.bands: list[Band] = []
@@ -67,6 +90,8 @@ class Values:
             manifest = self._store.manifest(self.kind, band)
             if manifest is None:
                 continue
+            if manifest["spawn4"] != spawn4:
+                raise SolutionDamaged(f"{self.kind}/{band.name} is of p(4) = {manifest['spawn4']}")
             self.bands.append(band)
             for layer in manifest["layers"]:
                 start, stop = (int(i) for i in layer["values"])
@@ -75,6 +100,16 @@ class Values:
                     raise SolutionDamaged(f"age {age}: {stop - start} values for another set")
                 self._places[age] = (band, start, stop)
                 self.max_value = max(self.max_value, float(layer["max"]))
+        self.result = self._store.read_record(f"{self.kind}/result.json")
+        missing = set(bands_of(sets.shape)) - set(self.bands)
+        if self.result and missing:
+            raise SolutionDamaged(
+                f"{self.kind}/{min(missing).name}: the band is missing; `solve` computes it again"
+            )
+
+    def check_parents(self, band: Band) -> None:
+        """Make sure that a band's values belong to the sets stored. Raises SolutionDamaged."""
+        check_parents(self._store, self.kind, band)
 
     def take(self, age: int, positions: NDArray[np.int64]) -> NDArray[np.float64]:
         """Values of the afterstates at the given positions of their layer's set."""
@@ -82,5 +117,6 @@ class Values:
             raise NotSolved(f"age {age} has no values yet; `solve` goes on where it stopped")
         band, start, _ = self._places[age]
         if band not in self._arrays:
+            self.check_parents(band)
             self._arrays[band] = self._store.open_array(self.kind, band, NAME, self.format.missing)
         return self.format.decode(self._arrays[band].take(positions + start))

@@ -48,7 +48,7 @@ class Objective:
 
     @property
     def unit(self) -> str:
-        return "probability" if self.exponent else "points"
+        return "probability" if self.exponent else "expected score"
 
     @property
     def floor_cap(self) -> float:

@@ -51,7 +51,7 @@ class Progress:
                 desc=title,
                 file=sys.stderr,
                 dynamic_ncols=True,
-                bar_format="{desc} {percentage:3.0f}% |{bar}| {postfix}",
+                bar_format="{desc} {percentage:3.0f}%|{bar}|{postfix}",
             )
 
     def __enter__(self) -> Progress:
@@ -78,7 +78,11 @@ class Progress:
         elapsed = time.monotonic() - self._started
         # Work, unlike ages, takes about the same time wherever the pass is.
         left = elapsed * (self._total - self._done) / max(self._done, 1e-9)
-        return (
+        status = (
             f"age {age}, {self._states / max(elapsed, 1e-9) / 1e6:.1f} M states/s, "
-            f"{peak_memory_bytes() / 2**20:,.0f} MiB, {duration(max(left, 0.0))} left"
+            f"{peak_memory_bytes() / 1e6:,.0f} MB"
         )
+        # The first layers are all overhead: an estimate from them would say years.
+        if elapsed < 2.0 or self._done < 1e-6 * self._total:
+            return status
+        return f"{status}, {duration(max(left, 0.0))} left"

@@ -25,6 +25,7 @@ def make_report(sets: LayerSets, objective: Objective) -> dict[str, Any]:
         "shape": sets.shape.name,
         "spawn4": store.identity()["spawn4"],
         "objective": objective.name,
+        "unit": objective.unit,
         "is_finished": False,
         "ages": len(counts),
         "max_age": sets.max_age,
@@ -140,16 +141,15 @@ def format_report(report: dict[str, Any]) -> str:
                 f"start_{name.replace(',', '')}")  # fmt: skip
         row("start, random", f"{report['random_start']:,.{decimals}f}", "random_start")
     else:
-        for name in ("start_22", "start_24", "random_start"):
-            if name in published:
-                row(f"start, {name.replace('start_', '').replace('_start', '')}", "-", name)
-    unit = "expected score" if report["objective"] == "score" else "probability"
-    lines = [f"{report['shape']}, objective {report['objective']} ({unit}), p(4) = "
+        for name, words in {**START_NAMES, "random": "random"}.items():
+            figure = "random_start" if name == "random" else f"start_{name.replace(',', '')}"
+            if figure in published:
+                row(f"start, {words}", "-", figure)
+    lines = [f"{report['shape']}, objective {report['objective']} ({report['unit']}), p(4) = "
              f"{report['spawn4']}", ""]  # fmt: skip
-    widths = [max(len(r[i]) for r in rows) for i in range(3)]
     if published:
         rows.insert(0, ("", "here", "published"))
-        widths = [max(len(r[i]) for r in rows) for i in range(3)]
+    widths = [max(len(r[i]) for r in rows) for i in range(3)]
     lines += [
         f"  {label:<{widths[0]}}  {value:>{widths[1]}}  {shown:>{widths[2]}}".rstrip()
         for label, value, shown in rows
@@ -187,7 +187,4 @@ def _size(num_bytes: float) -> str:
 
 def read_report(path: str, objective: Objective) -> dict[str, Any]:
     """The report of a solution's directory."""
-    from .shape import SHAPES
-
-    store = Store(path)
-    return make_report(LayerSets(store, SHAPES[store.identity()["shape"]]), objective)
+    return make_report(LayerSets(Store(path)), objective)

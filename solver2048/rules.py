@@ -1,7 +1,7 @@
 """The rules of the game on lists of rows, slow and plain.
 
-The fast kernels are tested against these functions, `verify` recomputes samples with them, and
-nothing else uses them. A board is a tuple of rows, a row a tuple of exponents (0: empty).
+`verify` recomputes samples of values with them; nothing else uses them. A board is a tuple of
+rows, a row a tuple of exponents (0: empty).
 """
 
 from __future__ import annotations
@@ -57,16 +57,3 @@ def spawns(board: Board, exponent: int) -> Iterator[Board]:
             if cell == 0:
                 filled = (*row[:j], exponent, *row[j + 1 :])
                 yield (*board[:i], filled, *board[i + 1 :])
-
-
-def age(board: Board) -> int:
-    """Sum of the tiles."""
-    return sum(2**cell for row in board for cell in row if cell)
-
-
-def images(board: Board) -> set[Board]:
-    """The board's images under all symmetries of its shape: four, or eight of a square."""
-    flipped = {board, mirror(board), board[::-1], mirror(board)[::-1]}
-    if len(board) == len(board[0]):
-        flipped |= {transpose(image) for image in flipped}
-    return flipped

@@ -1,8 +1,7 @@
-"""A solution opened for reading: values, actions and best actions of boards.
+"""A solution opened for reading: values, actions and best actions of boards::
 
->>> with open_solution("solutions/3x3") as s:      # doctest: +SKIP
-...     s.value("2 . . / . 4 . / . . 2")
-5462.0...
+with open_solution("solutions/3x3") as solution:
+    solution.value("2 2 4 / . . . / . . 2")
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from .layer_index import LayerIndex, board_slots, build_layer_index
 from .layer_sets import LayerSets
 from .layer_values import Values
 from .objective import Objective, merge_potentials, parse_objective
-from .shape import ACTIONS, SHAPES, TRANSPOSED_ACTIONS, Shape
+from .shape import ACTIONS, TRANSPOSED_ACTIONS, Shape
 from .store import Store
 from .tables import build_tables
 
@@ -84,13 +83,16 @@ class Solution:
 
     def __init__(self, store: Store, objective: str = "score") -> None:
         identity = store.identity()
-        self.shape: Shape = SHAPES[identity["shape"]]
         self.spawn4 = float(identity["spawn4"])
-        self.sets = LayerSets(store, self.shape)
+        self.sets = LayerSets(store)
+        self.shape: Shape = self.sets.shape
         self.objective: Objective = parse_objective(objective, self.shape)
         self.stored = Values(self.sets, self.objective)
-        self._result = store.read_record(f"{self.objective.values_kind}/result.json")
+        self._result = self.stored.result
         self._index = functools.lru_cache(maxsize=32)(self._build_index)
+
+    def __repr__(self) -> str:
+        return f"<Solution of {self.shape.name}, {self.objective.name}, {self.stored.format.name}>"
 
     def __enter__(self) -> Solution:
         return self
@@ -102,6 +104,7 @@ class Solution:
     def close(self) -> None:
         """Let go of what was cached; no file stays open between calls."""
         self._index.cache_clear()
+        self.sets.store.cache.clear()
 
     # --- facts --------------------------------------------------------------------------------
 
@@ -126,13 +129,12 @@ class Solution:
     @property
     def rounding_bound(self) -> float:
         """How far a stored value can be from the one computed."""
-        return self.stored.format.rounding_bound(self.stored.max_value)
+        return float(self.stored.format.rounding_bound(self.stored.max_value))
 
     @property
-    def tie_tolerance(self) -> float:
-        """Actions whose values differ by no more are tied."""
-        allowance = ARITHMETIC_ALLOWANCE * self.objective.max_value(self.shape)
-        return 2 * self.rounding_bound + allowance
+    def arithmetic_allowance(self) -> float:
+        """How far two float64 values that are equal can be apart, rounded along different ways."""
+        return ARITHMETIC_ALLOWANCE * self.objective.max_value(self.shape)
 
     # --- boards -------------------------------------------------------------------------------
 
@@ -176,10 +178,10 @@ class Solution:
                 f"boards must be integers of shape (n, {expected[0]}, {expected[1]}), "
                 f"not {tiles.dtype} of shape {tiles.shape}"
             )
-        return self.probe_codes(pack_boards(tiles.astype(np.int64), self.shape))
+        return self._probe_codes(pack_boards(tiles.astype(np.int64), self.shape))
 
-    def probe_codes(self, codes: NDArray[np.uint64]) -> Probe:
-        """`probe` of packed boards, as made by `solver2048.board.pack_boards`."""
+    def _probe_codes(self, codes: NDArray[np.uint64]) -> Probe:
+        """`probe` of packed boards, as `pack_boards` makes them."""
         num_boards = len(codes)
         tables = build_tables(self.shape)
         ages = self._ages(codes)
@@ -203,11 +205,12 @@ class Solution:
                 found[legal] = self.afterstate_values(age, moved[group][legal])
                 afterstate_values[group] = found
         action_values = rewards + afterstate_values
-        floors = self._floors(codes)
-        values = np.fmax(np.fmax.reduce(action_values, axis=1, initial=-np.inf), floors)
         top = np.fmax.reduce(action_values, axis=1, initial=-np.inf)
-        with np.errstate(invalid="ignore"):
-            best = action_values >= top[:, None] - self.tie_tolerance
+        values = np.maximum(top, self._floors(codes))
+        # Two values tie if, for all that is stored, they may be equal.
+        bounds = self.stored.format.rounding_bound(afterstate_values)
+        least = np.fmax.reduce(action_values - bounds, axis=1, initial=-np.inf)
+        best = action_values + bounds >= least[:, None] - self.arithmetic_allowance
         return Probe(ages, values, action_values, rewards, afterstate_values, best)
 
     def _build_index(self, age: int) -> LayerIndex:

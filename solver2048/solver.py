@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import os
@@ -15,19 +16,19 @@ import numpy as np
 
 from elias_fano.ranked import rank_bitmap
 
-from .backward import Rules, StateValues, start_values, value_layer
-from .bands import Band, bands_of, slots_per_age
+from .backward import Problem, StateValues, start_values, value_layer
+from .bands import bands_of, slots_per_age
 from .board import format_board, unpack_boards
-from .errors import NoSolution, PublishedMismatch, UsageError
+from .errors import NoSolution, PublishedMismatch, SolverError, UsageError
 from .forward import START_AGES, AfterstateLayer, Layer, enumerate_layer, start_boards
-from .layer import LayerCounts
+from .layer import Band, LayerCounts
 from .layer_index import build_layer_index
 from .layer_sets import KIND as SETS
 from .layer_sets import BandBuilder, LayerSets
 from .layer_values import ValueBandBuilder, Values
 from .objective import Objective, parse_objective
 from .progress import Progress, peak_memory_bytes
-from .shape import Shape
+from .shape import Shape, parse_shape
 from .store import Store
 from .value_format import ValueFormat, parse_value_format
 from .workers import Workers
@@ -52,13 +53,17 @@ class SolveOptions:
     checkpoint_seconds: float = 300.0
 
 
-def solve(shape: Shape, path: str | os.PathLike[str], options: SolveOptions | None = None) -> None:
+def solve(
+    shape: Shape | str, path: str | os.PathLike[str], options: SolveOptions | None = None
+) -> bool:
     """Solve a board into a directory, or go on where a solve of it was stopped.
 
-    With `max_age` below the top age only the forward pass runs, up to that age.
+    With `max_age` below the top age only the forward pass runs, up to that age. Bands that are
+    stored are not written again. Returns whether there was anything to do.
     Raises the errors of `solver2048.errors`; whatever is raised, no finished band is lost.
     """
     options = options or SolveOptions()
+    shape = parse_shape(shape) if isinstance(shape, str) else shape
     objective = parse_objective(options.objective, shape)
     if options.spawn4 is not None and not 0.0 < options.spawn4 < 1.0:
         raise UsageError(f"the probability of a 4 is {options.spawn4}; it must lie between 0 and 1")
@@ -76,10 +81,11 @@ def solve(shape: Shape, path: str | os.PathLike[str], options: SolveOptions | No
         store.clean()
         value_format = _settled_values(store, shape, objective, options)
         with Workers(options.threads) as workers:
-            _forward(store, shape, min(max_age, shape.top_age), options, workers)
+            has_worked = _forward(store, shape, min(max_age, shape.top_age), options, workers)
             if max_age >= shape.top_age:
-                rules = Rules(shape, objective, spawn4)
-                _backward(store, rules, value_format, options, workers)
+                problem = Problem(shape, objective, spawn4)
+                has_worked |= _backward(store, problem, value_format, options, workers)
+    return has_worked
 
 
 def _settled_spawn4(store: Store, options: SolveOptions) -> float:
@@ -92,7 +98,7 @@ def _settled_values(
     store: Store, shape: Shape, objective: Objective, options: SolveOptions
 ) -> ValueFormat:
     """The format of an objective's values: that of the directory once it has any."""
-    record = store.read_record(f"values/{objective.directory}/objective.json")
+    record = store.read_record(f"{objective.values_kind}/objective.json")
     name = options.values or (record["values"] if record else DEFAULT_VALUES)
     if record and record["values"] != name:
         raise NoSolution(
@@ -108,6 +114,13 @@ class _Timer:
     def __init__(self, store: Store, name: str) -> None:
         self._store, self._name = store, name
         self._last = time.monotonic()
+
+    def __enter__(self) -> _Timer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(SolverError):  # times are no reason to hide why a run ended
+            self.save()
 
     def save(self) -> None:
         now = time.monotonic()
@@ -152,19 +165,19 @@ class _BackgroundWriter:
 
 def _forward(
     store: Store, shape: Shape, max_age: int, options: SolveOptions, workers: Workers
-) -> None:
-    """Enumerate and store all bands up to an age; bands stored before are not touched."""
-    sets = LayerSets(store, shape)
+) -> bool:
+    """Enumerate and store all bands up to an age; returns whether there was anything to do."""
+    sets = LayerSets(store)
     for counts in sets.counts():
         _expect(counts, options)
     if sets.max_age >= max_age - max_age % 2:
-        return
+        return False
     bands = [b for b in bands_of(shape)[sets.num_complete_bands :] if b.first <= max_age]
     slots = slots_per_age(shape)
-    timer = _Timer(store, "forward_seconds")
     window = _read_window(sets, bands[0])
     total_work = float(slots[bands[0].first // 2 : max_age // 2 + 1].sum())
     with (
+        _Timer(store, "forward_seconds") as timer,
         Progress(f"{shape.name} forward", total_work, enabled=options.show_progress) as progress,
         _BackgroundWriter() as writer,
     ):
@@ -183,9 +196,13 @@ def _forward(
                 for below in _bands_below(shape, band)
             }
             is_complete = band.last <= max_age
-            writer.submit(functools.partial(builder.commit, store, band, is_complete, parents))
+            # One above a band that was lost may be there already.
+            manifest = store.manifest(SETS, band)
+            if not manifest or not manifest["is_complete"]:
+                writer.submit(functools.partial(builder.commit, store, band, is_complete, parents))
+            timer.save()
         writer.finish()
-        timer.save()
+    return True
 
 
 def _slide(window: dict[int, AfterstateLayer], layer: Layer, age: int) -> None:
@@ -200,15 +217,17 @@ def _read_window(sets: LayerSets, band: Band) -> dict[int, AfterstateLayer]:
         stored = sets.read_band(below)
         for age in (band.first - 4, band.first - 2):
             if age in below.ages:
-                bitmap = stored[age, "afterstates"].to_bitmap()
+                bitmap = stored.bitmap(age, "afterstates")
                 window[age] = AfterstateLayer(build_layer_index(sets.shape, age), bitmap)
     return window
 
 
 def _bands_below(shape: Shape, band: Band) -> list[Band]:
     """The bands that hold the two ages before a band, which its layers come from."""
-    ages = {band.first - 4, band.first - 2}
-    return [below for below in bands_of(shape) if not ages.isdisjoint(below.ages)]
+    bands = bands_of(shape)
+    number = bands.index(band)
+    # A band has at least one age: the two ages are in the two bands before.
+    return [b for b in bands[max(number - 2, 0) : number] if b.last >= band.first - 4]
 
 
 def _expect(counts: LayerCounts, options: SolveOptions) -> None:
@@ -224,26 +243,34 @@ def _expect(counts: LayerCounts, options: SolveOptions) -> None:
 
 
 def _backward(
-    store: Store, rules: Rules, value_format: ValueFormat, options: SolveOptions, workers: Workers
-) -> None:
-    """Compute and store the values of all bands, from the last checkpoint if there is one."""
-    objective = rules.objective
+    store: Store,
+    problem: Problem,
+    value_format: ValueFormat,
+    options: SolveOptions,
+    workers: Workers,
+) -> bool:
+    """Compute and store the values of all bands, from the last checkpoint if there is one.
+
+    Returns whether there was anything to do.
+    """
+    objective = problem.objective
     kind = objective.values_kind
-    if store.read_record(f"{kind}/result.json") is not None:
-        return
+    is_stored = all(store.manifest(kind, band) for band in bands_of(problem.shape))
+    if is_stored and store.read_record(f"{kind}/result.json") is not None:
+        return False
     store.write_record(
         f"{kind}/objective.json", {"objective": objective.name, "values": value_format.name}
     )
-    sets = LayerSets(store, rules.shape)
+    sets = LayerSets(store)
     window = _read_checkpoint(sets, objective)
-    first_known = min(window, default=rules.shape.top_age + 2)
+    first_known = min(window, default=problem.shape.top_age + 2)
     bands = [band for band in reversed(sets.bands) if band.last < first_known]
-    timer = _Timer(store, f"{objective.directory}_backward_seconds")
     starts: dict[int, float] = {}
     last_checkpoint = time.monotonic()
     total_work = sum(_work(sets.layer_counts(age)) for band in bands for age in band.ages)
-    title = f"{rules.shape.name} backward"
+    title = f"{problem.shape.name} backward"
     with (
+        _Timer(store, f"{objective.directory}_backward_seconds") as timer,
         Progress(title, total_work, enabled=options.show_progress) as progress,
         _BackgroundWriter() as writer,
         ThreadPoolExecutor(1) as reader,
@@ -256,29 +283,32 @@ def _backward(
             builder = ValueBandBuilder(sets, band, value_format)
             for age in reversed(band.ages):
                 layer, values = value_layer(
-                    rules, age, stored[age, "states"].to_bitmap(),
-                    stored[age, "afterstates"].to_bitmap(), window, workers,
+                    problem, age, rank_bitmap(stored.bitmap(age, "states")),
+                    rank_bitmap(stored.bitmap(age, "afterstates")), window, workers,
                 )  # fmt: skip
                 builder.add(age, values)
+                del values  # 1.5 GB in the largest layers, while the next is computed
                 window[age] = layer
                 window.pop(age + 4, None)
-                starts |= start_values(rules, layer)
+                starts |= start_values(problem, layer)
                 counts = sets.layer_counts(age)
                 progress.advance(age, _work(counts), counts.states)
             if store.manifest(kind, band) is None:
-                writer.submit(functools.partial(builder.commit, store, kind))
-            if time.monotonic() - last_checkpoint >= options.checkpoint_seconds:
+                writer.submit(functools.partial(builder.commit, store, kind, problem.spawn4))
+            # None after the last band: its start values would be lost to a resumed run.
+            is_last = number + 1 == len(bands)
+            if not is_last and time.monotonic() - last_checkpoint >= options.checkpoint_seconds:
                 writer.finish()
                 checkpoint = {age: layer.values for age, layer in window.items()}
                 store.write_checkpoint(objective.directory, checkpoint)
                 last_checkpoint = time.monotonic()
-                timer.save()
+            timer.save()
         writer.finish()
     store.write_record(
-        f"{kind}/result.json", _result(sets, rules, value_format, starts, Values(sets, objective))
+        f"{kind}/result.json", _result(sets, problem, value_format, starts, Values(sets, objective))
     )
     store.drop_checkpoint(objective.directory)
-    timer.save()
+    return True
 
 
 def _work(counts: LayerCounts) -> float:
@@ -292,41 +322,41 @@ def _work(counts: LayerCounts) -> float:
 
 def _read_checkpoint(sets: LayerSets, objective: Objective) -> dict[int, StateValues]:
     """The window of a backward pass that was stopped; empty if it has to start at the top."""
-    checkpoint = sets.store.read_checkpoint(objective.directory) or {}
+    checkpoint = sets.store.read_checkpoint(objective.directory)
     window = {}
     for band in sets.bands:
         if checkpoint.keys().isdisjoint(band.ages):
             continue
         stored = sets.read_band(band)
         for age in checkpoint.keys() & set(band.ages):
-            states = rank_bitmap(stored[age, "states"].to_bitmap())
+            states = rank_bitmap(stored.bitmap(age, "states"))
             window[age] = StateValues(build_layer_index(sets.shape, age), states, checkpoint[age])
     return window
 
 
 def _result(
     sets: LayerSets,
-    rules: Rules,
+    problem: Problem,
     value_format: ValueFormat,
     starts: dict[int, float],
     values: Values,
 ) -> dict[str, Any]:
     """What a finished objective says: start values in full, and the bound of what is stored."""
-    shape = rules.shape
+    shape = problem.shape
     classes = {}
     for name, age in START_AGES.items():
         of_class = [starts[int(code)] for code in start_boards(shape, age)]
         classes[name] = math.fsum(of_class) / len(of_class)
-    p4 = rules.spawn4
+    p4 = problem.spawn4
     shares = {"2,2": (1 - p4) ** 2, "2,4": 2 * p4 * (1 - p4), "4,4": p4**2}
     codes = np.array(sorted(starts), dtype=np.uint64)
     boards = unpack_boards(codes, shape)
     return {
-        "objective": rules.objective.name,
+        "objective": problem.objective.name,
         "spawn4": p4,
         "values": value_format.name,
         "max_value": values.max_value,
-        "rounding_bound": value_format.rounding_bound(values.max_value),
+        "rounding_bound": float(value_format.rounding_bound(values.max_value)),
         "start_classes": classes,
         "random_start": math.fsum(shares[name] * classes[name] for name in classes),
         "start_boards": {

@@ -29,8 +29,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .bands import Band
 from .errors import NoSolution, NoSpace, SolutionDamaged, SolutionInUse
+from .layer import Band
 
 Items = NDArray[Any]
 
@@ -39,6 +39,7 @@ FORMAT_VERSION = 1
 
 CHUNK_ITEMS = {"words": 1 << 15, "values": 1 << 16}
 SHARD_ITEMS = {"words": 1 << 21, "values": 1 << 24}
+CACHE_BYTES = 256 << 20
 SPARE_BYTES = 64 << 20
 """Free disk space that a band must leave over."""
 
@@ -86,6 +87,16 @@ def _seal(directory: Path) -> dict[str, dict[str, Any]]:
     return files
 
 
+def _replace_directory(new: Path, target: Path, old: Path) -> None:
+    """Put a directory in the place of another, which is whole in one place or the other."""
+    shutil.rmtree(old, ignore_errors=True)
+    if target.exists():
+        os.rename(target, old)
+    os.rename(new, target)
+    _sync_directory(target.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
 class ArrayToWrite(NamedTuple):
     """A one-dimensional array as `Store.write_band` takes it.
 
@@ -113,6 +124,11 @@ class ChunkCache:
             if chunk is not None:
                 self._chunks.move_to_end(key)
             return chunk
+
+    def clear(self) -> None:
+        with self._lock:
+            self._chunks.clear()
+            self._num_bytes = 0
 
     def put(self, key: tuple[str, int], chunk: Items) -> None:
         with self._lock:
@@ -193,9 +209,9 @@ class StoredArray:
 class Store:
     """A solution's directory."""
 
-    def __init__(self, path: str | os.PathLike[str], cache_bytes: int = 256 << 20) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self.cache = ChunkCache(cache_bytes)
+        self.cache = ChunkCache(CACHE_BYTES)
 
     # --- identity -----------------------------------------------------------------------------
 
@@ -238,13 +254,19 @@ class Store:
         import fcntl
 
         self._check_place()
-        with open(self.path / "lock", "a+", encoding="utf-8") as file:
+        try:
+            file = open(self.path / "lock", "a+", encoding="utf-8")  # noqa: SIM115
+        except OSError as error:
+            raise NoSolution(f"{self.path} cannot be written: {error.strerror}") from None
+        with file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+            except BlockingIOError:
                 file.seek(0)
                 holder = file.read().strip() or "another process"
                 raise SolutionInUse(f"{self.path} is in use by {holder}; nothing changed") from None
+            except OSError as error:
+                raise NoSolution(f"{self.path} cannot be locked: {error.strerror}") from None
             file.truncate(0)
             file.write(f"process {os.getpid()} since {time.strftime('%Y-%m-%d %H:%M:%S')}")
             file.flush()
@@ -285,7 +307,11 @@ class Store:
 
     def manifest_digest(self, kind: str, band: Band) -> str:
         """SHA-256 of a stored band's manifest, which stands for all of the band."""
-        return _file_digest(self.path / kind / band.name / "manifest.json")
+        path = self.path / kind / band.name / "manifest.json"
+        try:
+            return _file_digest(path)
+        except OSError as error:
+            raise SolutionDamaged(f"{path}: {error.strerror}") from None
 
     def write_band(
         self,
@@ -306,9 +332,7 @@ class Store:
             manifest = {"kind": kind, "band": [band.first, band.last], **record}
             manifest["files"] = _seal(new)
             _write_file(new / "manifest.json", _dump_json(manifest))
-            shutil.rmtree(target, ignore_errors=True)
-            os.rename(new, target)
-            _sync_directory(target.parent)
+            _replace_directory(new, target, self._scratch / "new" / "old")
         except OSError as error:
             shutil.rmtree(new, ignore_errors=True)
             raise NoSpace(
@@ -358,7 +382,10 @@ class Store:
             raise SolutionDamaged(f"{directory}: the band is missing")
         for file, facts in manifest["files"].items():
             self._check_size(directory / file, facts)
-            digest = _file_digest(directory / file)
+            try:
+                digest = _file_digest(directory / file)
+            except OSError as error:
+                raise SolutionDamaged(f"{directory / file}: {error.strerror}") from None
             if digest != facts["sha256"]:
                 raise SolutionDamaged(
                     f"{directory / file}: sha256 {digest[:16]}..., "
@@ -422,26 +449,29 @@ class Store:
             for age, values in arrays.items():
                 np.save(new / f"{age}.npy", values)
             _write_file(new / "manifest.json", _dump_json({"files": _seal(new)}))
-            shutil.rmtree(target, ignore_errors=True)
-            os.rename(new, target)
-            _sync_directory(target.parent)
+            _replace_directory(new, target, self._scratch / f"{name}.old")
         except OSError as error:
             shutil.rmtree(new, ignore_errors=True)
             raise NoSpace(f"no checkpoint: {error.strerror}; all bands before are safe") from error
 
-    def read_checkpoint(self, name: str) -> dict[int, NDArray[np.float64]] | None:
-        """The checkpoint of this name, None if there is none or it is damaged."""
-        directory = self._scratch / name
-        try:
-            files = self._read_json(directory / "manifest.json")["files"]
-            if any(_file_digest(directory / f) != facts["sha256"] for f, facts in files.items()):
-                return None
-            return {int(Path(file).stem): np.load(directory / file) for file in files}
-        except (SolutionDamaged, OSError, ValueError, KeyError):
-            return None
+    def read_checkpoint(self, name: str) -> dict[int, NDArray[np.float64]]:
+        """The checkpoint of this name, empty if there is none or it is damaged."""
+        for directory in self._checkpoint_places(name):
+            try:
+                files = self._read_json(directory / "manifest.json")["files"]
+                if all(_file_digest(directory / f) == x["sha256"] for f, x in files.items()):
+                    return {int(Path(file).stem): np.load(directory / file) for file in files}
+            except (SolutionDamaged, OSError, ValueError, KeyError):
+                continue
+        return {}
 
     def drop_checkpoint(self, name: str) -> None:
-        shutil.rmtree(self._scratch / name, ignore_errors=True)
+        for directory in self._checkpoint_places(name):
+            shutil.rmtree(directory, ignore_errors=True)
+
+    def _checkpoint_places(self, name: str) -> list[Path]:
+        """Where a checkpoint can be: its place, or on the way there when a run was killed."""
+        return [self._scratch / f"{name}{suffix}" for suffix in ("", ".new", ".old")]
 
 
 def _write_group(directory: Path, arrays: dict[str, ArrayToWrite]) -> None:

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from .errors import UsageError
 
+BLOCK = 1 << 20
+
 
 @dataclass(frozen=True)
 class ValueFormat:
@@ -29,21 +31,24 @@ class ValueFormat:
         """Fill `stored`, of this format's dtype, with the values as stored."""
         if self.fraction_bits is None:
             stored[:] = values
-        else:
-            stored[:] = np.rint(np.ldexp(values, self.fraction_bits))
+            return
+        for start in range(0, len(values), BLOCK):
+            block = slice(start, start + BLOCK)
+            stored[block] = np.rint(np.ldexp(values[block], self.fraction_bits))
 
     def decode(self, stored: NDArray[Any]) -> NDArray[np.float64]:
         """Stored values as float64."""
         values = stored.astype(np.float64)
         return values if self.fraction_bits is None else np.ldexp(values, -self.fraction_bits)
 
-    def rounding_bound(self, max_value: float) -> float:
-        """How far a stored value, at most `max_value`, can be from the one computed."""
+    def rounding_bound(self, values: Any) -> Any:
+        """How far stored values can be from the ones computed: float64 as `values`."""
+        magnitude = np.abs(np.asarray(values, dtype=np.float64))
         if self.fraction_bits is not None:
-            return float(2.0 ** -(self.fraction_bits + 1))
+            return np.full_like(magnitude, 2.0 ** -(self.fraction_bits + 1))
         if self.dtype == np.float64:
-            return 0.0
-        return float(np.spacing(np.float32(max_value))) / 2
+            return np.zeros_like(magnitude)
+        return np.spacing(magnitude.astype(np.float32)).astype(np.float64) / 2
 
 
 def parse_value_format(text: str, max_value: int) -> ValueFormat:

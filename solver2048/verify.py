@@ -11,15 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import rules
-from .bands import Band, bands_of
-from .board import pack_boards, unpack_boards
+from .bands import bands_of
+from .board import pack_boards, tile_exponents, unpack_boards
 from .errors import NotSolved, PublishedMismatch, SolutionDamaged, SolverError
-from .kernels.members import count_missing_images
+from .kernels.members import count_members, count_missing_images
+from .layer import Band
 from .layer_index import build_layer_index, slot_boards
 from .layer_sets import KIND as SETS
-from .layer_sets import NAMES, LayerSets
+from .layer_sets import NAMES, LayerSets, check_parents
+from .layer_values import stored_objectives
 from .report import check_published, make_report
-from .shape import ACTIONS, SHAPES
+from .shape import ACTIONS
 from .solution import Solution
 from .store import Store
 from .tables import build_tables
@@ -34,6 +36,10 @@ class Findings:
     checks: list[str] = field(default_factory=list)
     errors: list[SolverError] = field(default_factory=list)
 
+    def gravest(self) -> SolverError | None:
+        """The error to end with, damage before a differing figure; None if all is well."""
+        return min(self.errors, key=lambda e: isinstance(e, PublishedMismatch), default=None)
+
     def attempt(self, check: Callable[[], str]) -> bool:
         """Run a check that returns what it found in order, and keep its error if it raises one."""
         try:
@@ -44,8 +50,7 @@ class Findings:
         return True
 
 
-def verify(store: Store, objectives: list[str], *, sample: int = DEFAULT_SAMPLE, seed: int = 0,
-           report_band: Callable[[str], None] = lambda name: None) -> Findings:  # fmt: skip
+def verify(store: Store, *, sample: int = DEFAULT_SAMPLE, seed: int = 0) -> Findings:
     """Check everything stored, and about `sample` random afterstate values per objective.
 
     Files are compared with their digests, sets are decoded and counted, counts are compared with
@@ -53,24 +58,19 @@ def verify(store: Store, objectives: list[str], *, sample: int = DEFAULT_SAMPLE,
     and four ages later. Raises NoSolution if there is none.
     """
     findings = Findings()
-    store.identity()
-    shape = SHAPES[store.identity()["shape"]]
     try:
-        sets = LayerSets(store, shape)
-    except SolverError as error:
+        sets = LayerSets(store)
+        objectives = stored_objectives(store)
+    except SolutionDamaged as error:
         findings.errors.append(error)
         return findings
-    good_bands = []
-    for band in sets.bands:
-        report_band(f"{SETS}/{band.name}")
-        if findings.attempt(functools.partial(_check_sets, sets, band)):
-            good_bands.append(band)
+    good_bands = [
+        band for band in sets.bands if findings.attempt(functools.partial(_check_sets, sets, band))
+    ]
     findings.attempt(functools.partial(_check_no_gap, sets))
     for objective in objectives:
         findings.attempt(
-            functools.partial(
-                _check_values, store, objective, good_bands, sample, seed, report_band
-            )
+            functools.partial(_check_values, store, objective, good_bands, sample, seed)
         )
     return findings
 
@@ -79,13 +79,15 @@ def _check_sets(sets: LayerSets, band: Band) -> str:
     """The band's files, and the members and counts of its layers."""
     tables = build_tables(sets.shape)
     stored = sets.read_band(band)
+    check_parents(sets.store, SETS, band)
     for age in (age for age in band.ages if age <= sets.max_age):
         counts = sets.layer_counts(age)
         index = build_layer_index(sets.shape, age)
         for name in NAMES:
-            bitmap = stored[age, name].to_bitmap()
-            members = int(np.bitwise_count(bitmap).sum(dtype=np.uint64))
-            labelled = 4 * members - int(count_missing_images(tables, index, bitmap))
+            bitmap = stored.bitmap(age, name)
+            labelled = 4 * int(count_members(bitmap)) - int(
+                count_missing_images(tables, index, bitmap)
+            )
             if labelled != getattr(counts, f"{name}_labelled"):
                 raise SolutionDamaged(
                     f"age {age}: {labelled} labelled {name} in the set, "
@@ -97,33 +99,30 @@ def _check_sets(sets: LayerSets, band: Band) -> str:
 def _check_no_gap(sets: LayerSets) -> str:
     """No band is stored above one that is missing."""
     missing = bands_of(sets.shape)[len(sets.bands) :]
-    for band in missing:
-        if sets.store.manifest(SETS, band) is not None:
+    for band in missing[1:]:
+        # The first is looked for last: a solve that goes on meanwhile adds bands in order.
+        if sets.store.manifest(SETS, band) and not sets.store.manifest(SETS, missing[0]):
             raise SolutionDamaged(f"{SETS}/{missing[0].name}: the band is missing")
     return f"{SETS}: ages 4 to {sets.max_age} of {sets.shape.top_age}"
 
 
-def _check_values(store: Store, objective: str, bands: list[Band], sample: int, seed: int,
-                  report_band: Callable[[str], None]) -> str:  # fmt: skip
+def _check_values(store: Store, objective: str, bands: list[Band], sample: int, seed: int) -> str:
     """The files of an objective's values, samples of them, and the figures that came of them."""
     solution = Solution(store, objective)
     kind = solution.stored.kind
     for band in solution.stored.bands:
-        report_band(f"{kind}/{band.name}")
         store.check_band(kind, band)
-    is_finished = store.read_record(f"{kind}/result.json") is not None
-    missing = set(bands_of(solution.shape)) - set(solution.stored.bands)
-    if is_finished and missing:
-        raise SolutionDamaged(f"{kind}/{min(missing).name}: the band is missing")
+        solution.stored.check_parents(band)
+    is_finished = solution.stored.result is not None
     rng = np.random.default_rng(seed)
     num_checked = 0
     largest = 0.0
-    valued = [band for band in bands if band in solution.stored.bands]
+    valued = [band for band in bands if sample and band in solution.stored.bands]
     num_ages = sum(len(band.ages) for band in valued)
     for band in valued:
         stored = solution.sets.read_band(band)
         for age in band.ages:
-            members = stored[age, "afterstates"].to_bitmap()
+            members = stored.bitmap(age, "afterstates")
             slots = _random_members(rng, members, math.ceil(sample / max(num_ages, 1)))
             try:
                 difference = _check_sample(solution, age, slots)
@@ -138,8 +137,13 @@ def _check_values(store: Store, objective: str, bands: list[Band], sample: int, 
     state = "complete" if is_finished else "not complete yet"
     return (
         f"{kind}: {state}; {num_checked} values computed again, "
-        f"off by at most {largest:.2g} (allowed {solution.tie_tolerance:.2g})"
+        f"off by at most {largest:.2g} (allowed {_tolerance(solution):.2g})"
     )
+
+
+def _tolerance(solution: Solution) -> float:
+    """How far a value computed again can be from the one stored: both sides are rounded."""
+    return 2 * solution.rounding_bound + solution.arithmetic_allowance
 
 
 def _random_members(
@@ -170,7 +174,7 @@ def _check_sample(solution: Solution, age: int, slots: NDArray[np.uint64]) -> fl
             values = [_state_value(solution, age + 2**exponent, state) for state in states]
             expected += probability * math.fsum(values) / len(values)
         difference = abs(expected - float(value))
-        if not difference <= solution.tie_tolerance:
+        if not difference <= _tolerance(solution):
             raise SolutionDamaged(
                 f"age {age}, afterstate {board}: value {value} stored, {expected} computed again"
             )
@@ -179,8 +183,7 @@ def _check_sample(solution: Solution, age: int, slots: NDArray[np.uint64]) -> fl
 
 
 def _rule_boards(codes: NDArray[np.uint64], solution: Solution) -> list[rules.Board]:
-    tiles = unpack_boards(codes, solution.shape)
-    exponents = np.bitwise_count(np.maximum(tiles - 1, 0))
+    exponents = tile_exponents(unpack_boards(codes, solution.shape))
     return [tuple(tuple(int(cell) for cell in row) for row in board) for board in exponents]
 
 
@@ -201,15 +204,8 @@ def _state_value(solution: Solution, age: int, state: rules.Board) -> float:
 
 def _check_start_values(solution: Solution) -> None:
     """The start values, kept in full, against the stored ones."""
-    result = solution.sets.store.read_record(f"{solution.stored.kind}/result.json")
-    assert result is not None
+    result = solution.stored.result or {}
     for board, value in result["start_boards"].items():
         stored = solution.value(board)
-        if not abs(stored - value) <= solution.tie_tolerance:
+        if not abs(stored - value) <= _tolerance(solution):
             raise SolutionDamaged(f"start board {board}: {value} in result.json, {stored} stored")
-
-
-def raise_first(findings: Findings) -> None:
-    """Raise the gravest error found, if there is one: damage before a differing figure."""
-    for error in sorted(findings.errors, key=lambda e: isinstance(e, PublishedMismatch)):
-        raise error

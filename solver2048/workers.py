@@ -15,6 +15,8 @@ import numpy as np
 # Below this many slots a range costs more to hand out than to compute.
 MIN_RANGE_SLOTS = 1 << 16
 RANGES_PER_THREAD = 16
+# A kernel cannot be interrupted: its ranges take well under a second.
+MAX_RANGE_SLOTS = 1 << 24
 
 Task = Callable[[np.uint64, np.uint64], Any]
 Job = tuple[int, Task]
@@ -31,8 +33,8 @@ def available_threads() -> int:
 class Workers:
     """Runs jobs, tasks over all ranges of a number of slots, in parallel.
 
-    The ranges are a fixed cut of the slots, and results never depend on who computed which:
-    counts add up, bits are or-ed, each value has one writer.
+    Results never depend on how the slots are cut nor on who computed what: counts add up, bits are
+    or-ed, each value has one writer.
     """
 
     def __init__(self, num_threads: int | None = None) -> None:
@@ -51,8 +53,10 @@ class Workers:
         """The results of every job's task over all its ranges, in no particular order."""
         calls: deque[tuple[Task, np.uint64, np.uint64]] = deque()
         for num_slots, task in jobs:
-            num_ranges = min(self.num_threads * RANGES_PER_THREAD, num_slots // MIN_RANGE_SLOTS)
-            num_ranges = max(num_ranges, 1) if self.num_threads > 1 else 1
+            num_ranges = 1
+            if self.num_threads > 1:
+                num_ranges = min(self.num_threads * RANGES_PER_THREAD, num_slots // MIN_RANGE_SLOTS)
+            num_ranges = max(num_ranges, num_slots // MAX_RANGE_SLOTS, 1)
             bounds = [np.uint64(num_slots * i // num_ranges) for i in range(num_ranges + 1)]
             calls.extend((task, start, stop) for start, stop in itertools.pairwise(bounds))
 

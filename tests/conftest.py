@@ -13,15 +13,9 @@ from solver2048.solver import SolveOptions, solve
 SHARED = Path(__file__).parent.parent.parent / "shared"
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--run-slow", action="store_true", help="also run tests that take minutes")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.getoption("--run-slow"):
-        for item in items:
-            if "slow" in item.keywords:
-                item.add_marker(pytest.mark.skip(reason="takes minutes; --run-slow runs it"))
+def pytest_report_header() -> str:
+    found = "are compared with" if SHARED.is_dir() else "not here, their tests are skipped:"
+    return f"reference files {found} {SHARED.name}"
 
 
 @pytest.fixture(scope="session")

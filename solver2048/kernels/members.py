@@ -15,7 +15,7 @@ from ..tables import (
     RANK_MASK,
 )
 from .moves import is_terminal
-from .slots import class_of_row2
+from .slots import block_at
 
 FOUR = np.uint64(4)
 
@@ -72,12 +72,7 @@ def count_missing_images(tables, index, bitmap):
     """
     missing = ZERO
     for block in range(len(index.block_class0)):
-        class0 = np.uint64(index.block_class0[block])
-        class1 = np.uint64(index.block_class1[block])
-        class2 = class_of_row2(tables, index, block)
-        size1 = tables.class_size[class1]
-        size2 = tables.class_size[class2]
-        position = index.block_base[block]
+        position, class0, _, class2, size1, size2, start1, start2 = block_at(tables, index, block)
         for half in range(tables.class_half_size[class0]):
             ordinal0 = tables.half_ordinals[tables.class_half_start[class0] + half]
             row0 = np.uint64(tables.rows[ordinal0])
@@ -86,12 +81,12 @@ def count_missing_images(tables, index, bitmap):
                 position += size1 * size2
                 continue
             for rank1 in range(size1):
-                row1 = np.uint64(tables.rows[tables.class_start[class1] + rank1])
+                row1 = np.uint64(tables.rows[start1 + rank1])
                 if class0 == class2 or tables.row_info[row1] >> PALINDROME_SHIFT & ONE:
                     for rank2 in range(size2):
                         slot = position + rank2
                         if is_member(bitmap, slot):
-                            row2 = np.uint64(tables.rows[tables.class_start[class2] + rank2])
+                            row2 = np.uint64(tables.rows[start2 + rank2])
                             missing += FOUR - num_images(tables, row0, row1, row2)
                 position += size2
     return missing

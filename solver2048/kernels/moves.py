@@ -20,22 +20,19 @@ from elias_fano.jit import inlined, kernel
 
 from ..tables import (
     CLASS_SHIFT,
-    HALF_SHIFT,
     LEFT_CHANGES_SHIFT,
-    MIRROR_OFFSET_SHIFT,
-    MIRROR_SHIFT,
-    PALINDROME_SHIFT,
     RANK_MASK,
     RIGHT_CHANGES_SHIFT,
-    SIZE_SHIFT,
 )
 from .slots import (
     ROW0_SHIFT,
     ROW1_SHIFT,
     ROW_MASK,
+    block_at,
     canonical_code_slot,
-    class_of_row2,
     find_block,
+    first_strip,
+    segment_slot,
 )
 
 # Vertical targets are collected, and prefetched, in batches: their cache misses then overlap.
@@ -121,24 +118,12 @@ def mark_segment(tables, base, info0, info1, class2, segment, bitmap):
     base : first slot of the block
     segment : by rank of row 2 in `class2`, whose sum is below that of row 0
     """
-    rank1 = info1 & RANK_MASK
-    mirror1 = info1 >> MIRROR_SHIFT & RANK_MASK
-    is_palindrome = info0 >> PALINDROME_SHIFT & ONE
-    if mirror1 < rank1 if is_palindrome else info0 >> MIRROR_OFFSET_SHIFT & ONE:
-        rank1 = mirror1
+    slot, is_mirrored, is_folded = segment_slot(base, info0, info1, tables.class_size[class2])
+    if is_mirrored:
         segment = map_segment(tables.mirror_map, tables.class_map_start[class2], segment)
-    elif is_palindrome and mirror1 == rank1:
+    elif is_folded:
         segment = map_segment(tables.fold_map, tables.class_map_start[class2], segment)
-    row01 = (info0 >> HALF_SHIFT & RANK_MASK) * (info1 >> SIZE_SHIFT & RANK_MASK) + rank1
-    or_bits(bitmap, base + row01 * tables.class_size[class2], segment)
-
-
-@inlined
-def block_base(index, info0, info1):
-    """First slot of the block of two upper rows, given their `row_info`."""
-    return np.uint64(
-        index.bases[(info0 >> CLASS_SHIFT) * index.num_classes + (info1 >> CLASS_SHIFT)]
-    )
+    or_bits(bitmap, slot, segment)
 
 
 @kernel
@@ -160,30 +145,39 @@ def _mark_slides_one_by_one(tables, index, row0, row1, start2, segment, aftersta
 
 
 @inlined
-def _mark_slides(tables, base, ordinal0, ordinal1, class2, segment, afterstates):
-    """Mark the horizontal moves of a segment's states all at once; returns the legal ones.
+def _mark_slide(
+    tables, base, slid_rows, slide_map, ordinal0, ordinal1, class2, segment, afterstates
+):
+    """Mark one horizontal move of a segment's states all at once.
 
-    They keep every row sum, so the targets lie in the same block.
+    It keeps every row sum, so the targets lie in the same block.
     """
-    map_start = tables.class_map_start[class2]
+    slid = map_segment(slide_map, tables.class_map_start[class2], segment)
+    slid0 = tables.row_info[slid_rows[ordinal0]]
+    slid1 = tables.row_info[slid_rows[ordinal1]]
+    mark_segment(tables, base, slid0, slid1, class2, slid, afterstates)
+
+
+@inlined
+def _mark_slides(tables, base, ordinal0, ordinal1, class2, segment, afterstates):
+    """Mark both horizontal moves of a segment's states; returns the states with a legal one."""
     changes = tables.slides[ordinal0] | tables.slides[ordinal1]
-    legal_left = segment
+    left = right = segment
     if not changes >> LEFT_CHANGES_SHIFT & ONE:
-        legal_left &= tables.class_left_changes[class2]
-    if legal_left:
-        slid = map_segment(tables.left_map, map_start, legal_left)
-        slid0 = tables.row_info[tables.left_rows[ordinal0]]
-        slid1 = tables.row_info[tables.left_rows[ordinal1]]
-        mark_segment(tables, base, slid0, slid1, class2, slid, afterstates)
-    legal_right = segment
+        left &= tables.class_left_changes[class2]
     if not changes >> RIGHT_CHANGES_SHIFT & ONE:
-        legal_right &= tables.class_right_changes[class2]
-    if legal_right:
-        slid = map_segment(tables.right_map, map_start, legal_right)
-        slid0 = tables.row_info[tables.right_rows[ordinal0]]
-        slid1 = tables.row_info[tables.right_rows[ordinal1]]
-        mark_segment(tables, base, slid0, slid1, class2, slid, afterstates)
-    return legal_left | legal_right
+        right &= tables.class_right_changes[class2]
+    if left:
+        _mark_slide(
+            tables, base, tables.left_rows, tables.left_map, ordinal0, ordinal1, class2, left,
+            afterstates,
+        )  # fmt: skip
+    if right:
+        _mark_slide(
+            tables, base, tables.right_rows, tables.right_map, ordinal0, ordinal1, class2, right,
+            afterstates,
+        )  # fmt: skip
+    return left | right
 
 
 @inlined
@@ -211,18 +205,11 @@ def mark_moves(tables, index, states, afterstates, targets, start, stop):
     num_targets = ZERO
     block = find_block(index, start)
     while block < np.uint64(len(index.block_class0)) and index.block_base[block] < stop:
-        base = index.block_base[block]
-        class0 = np.uint64(index.block_class0[block])
-        class1 = np.uint64(index.block_class1[block])
-        class2 = class_of_row2(tables, index, block)
-        size1 = tables.class_size[class1]
-        size2 = tables.class_size[class2]
-        start1 = tables.class_start[class1]
-        start2 = tables.class_start[class2]
+        base, class0, _, class2, size1, size2, start1, start2 = block_at(tables, index, block)
         # Ties have a second canonical orientation; the largest classes do not fit a word.
         one_by_one = class0 == class2 or size2 > WORD_BITS
         strip = size1 * size2
-        half = ZERO if start <= base else (start - base + strip - ONE) // strip
+        half = first_strip(base, strip, start)
         while half < tables.class_half_size[class0] and base + half * strip < stop:
             ordinal0 = np.uint64(tables.half_ordinals[tables.class_half_start[class0] + half])
             row0 = np.uint64(tables.rows[ordinal0])
@@ -306,10 +293,9 @@ def moves_into(tables, potentials, codes, moved, rewards):
         for direction in range(TWO):
             moved[i, direction] = vertical_move(tables, row0, row1, row2, direction)
             moved[i, TWO + direction] = horizontal_move(tables, row0, row1, row2, direction)
-        for action in range(4):
-            rewards[i, action] = board_potential(tables, potentials, moved[i, action]) - (
-                board_potential(tables, potentials, code)
-            )
+        before = board_potential(tables, potentials, code)
+        for action in range(FOUR):
+            rewards[i, action] = board_potential(tables, potentials, moved[i, action]) - before
 
 
 @inlined

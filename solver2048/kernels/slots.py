@@ -107,28 +107,68 @@ def find_block(index, slot):
 
 
 @inlined
-def class_of_row2(tables, index, block):
-    """Class of row 2 in a block."""
-    sum0 = tables.class_sum[index.block_class0[block]]
-    sum1 = tables.class_sum[index.block_class1[block]]
-    return np.uint64(tables.class_of_half_sum[(index.age - sum0 - sum1) >> ONE])
+def block_at(tables, index, block):
+    """(first slot, classes of rows 0, 1 and 2, sizes and first ordinals of the last two)."""
+    class0 = np.uint64(index.block_class0[block])
+    class1 = np.uint64(index.block_class1[block])
+    sum2 = index.age - tables.class_sum[class0] - tables.class_sum[class1]
+    class2 = np.uint64(tables.class_of_half_sum[sum2 >> ONE])
+    return (
+        index.block_base[block], class0, class1, class2,
+        tables.class_size[class1], tables.class_size[class2],
+        tables.class_start[class1], tables.class_start[class2],
+    )  # fmt: skip
+
+
+@inlined
+def first_strip(base, strip, start):
+    """Number of the first strip of a block, of `strip` slots each, that begins at or after `start`.
+
+    A *strip* is the slots of a block that share row 0; it belongs to the range of slots that holds
+    its first.
+    """
+    if start <= base:
+        return ZERO
+    return (start - base + strip - ONE) // strip
+
+
+@inlined
+def block_base(index, info0, info1):
+    """First slot of the block of two upper rows, given their `row_info`."""
+    return np.uint64(
+        index.bases[(info0 >> CLASS_SHIFT) * index.num_classes + (info1 >> CLASS_SHIFT)]
+    )
+
+
+@inlined
+def segment_slot(base, info0, info1, size2):
+    """Where the *segment* of two upper rows lies: (first slot, is mirrored, is folded).
+
+    A segment is the slots that share rows 0 and 1, by rank of row 2; its block begins at `base`.
+    Modulo the horizontal flip its rows 2 may lie reversed (mirrored), or, under two palindromes,
+    at the lesser of themselves and their reversal (folded).
+    """
+    rank1 = info1 & RANK_MASK
+    mirror1 = info1 >> MIRROR_SHIFT & RANK_MASK
+    is_palindrome = info0 >> PALINDROME_SHIFT & ONE
+    is_mirrored = bool(mirror1 < rank1 if is_palindrome else info0 >> MIRROR_OFFSET_SHIFT & ONE)
+    is_folded = bool(is_palindrome and mirror1 == rank1)
+    row01 = (info0 >> HALF_SHIFT & RANK_MASK) * (info1 >> SIZE_SHIFT & RANK_MASK)
+    row01 += mirror1 if is_mirrored else rank1
+    return base + row01 * size2, is_mirrored, is_folded
 
 
 @inlined
 def slot_code(tables, index, slot):
     """The board of a slot, packed; the inverse of `canonical_code_slot` on canonical boards."""
     block = find_block(index, slot)
-    class0 = np.uint64(index.block_class0[block])
-    class1 = np.uint64(index.block_class1[block])
-    class2 = class_of_row2(tables, index, block)
-    rest = slot - index.block_base[block]
-    row01 = rest // tables.class_size[class2]
-    rank2 = rest % tables.class_size[class2]
-    half_rank = row01 // tables.class_size[class1]
-    rank1 = row01 % tables.class_size[class1]
+    base, class0, _, _, size1, size2, start1, start2 = block_at(tables, index, block)
+    rest = slot - base
+    row01 = rest // size2
+    half_rank = row01 // size1
     row0 = np.uint64(tables.rows[tables.half_ordinals[tables.class_half_start[class0] + half_rank]])
-    row1 = np.uint64(tables.rows[tables.class_start[class1] + rank1])
-    row2 = np.uint64(tables.rows[tables.class_start[class2] + rank2])
+    row1 = np.uint64(tables.rows[start1 + row01 % size1])
+    row2 = np.uint64(tables.rows[start2 + rest % size2])
     return row0 << ROW0_SHIFT | row1 << ROW1_SHIFT | row2
 
 

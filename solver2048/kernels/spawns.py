@@ -15,13 +15,24 @@ from elias_fano.bits import (
 from elias_fano.jit import inlined, kernel
 
 from ..tables import EMPTY_SHIFT
-from .moves import block_base, map_segment, mark_segment, row_ordinal
-from .slots import canonical_slot, class_of_row2, find_block
+from .moves import map_segment, mark_segment, row_ordinal
+from .slots import (
+    ROW0_SHIFT,
+    ROW1_SHIFT,
+    block_at,
+    block_base,
+    canonical_code_slot,
+    find_block,
+    first_strip,
+)
 
 TWO = np.uint64(2)
 FOUR = np.uint64(4)
 TWELVE = np.uint64(12)
+THREE = np.uint64(3)
+EIGHT = np.uint64(8)
 ALL_ROWS = np.uint64(7)
+FIRST_CELL_SHIFT = np.uint64(44)
 
 
 @inlined
@@ -60,26 +71,37 @@ def rows_one_by_one(tables, class0, class2, target_class2):
     return rows
 
 
+@inlined
+def empty_board_cells(tables, row0, row1, row2, rows):
+    """Mask of a board's empty cells, four bits a row, in the given rows (a mask)."""
+    cells = ZERO
+    if rows & ONE:
+        cells |= empty_cells(tables, row0)
+    if rows & TWO:
+        cells |= (empty_cells(tables, row1) & tables.middle_empty_mask) << FOUR
+    if rows & FOUR:
+        cells |= empty_cells(tables, row2) << EIGHT
+    return cells
+
+
+@inlined
+def spawned_board(code, cell, exponent):
+    """The packed board with a tile in a cell of `empty_board_cells`."""
+    return code | exponent << (FIRST_CELL_SHIFT - (cell >> TWO << FOUR) - ((cell & THREE) << TWO))
+
+
 @kernel
 def _mark_spawns_one_by_one(tables, target, row0, row1, start2, segment, exponent, rows, states):
     """Mark the spawns into the given rows (a mask) of a segment's afterstates by their codes."""
-    empty0 = empty_cells(tables, row0) if rows & ONE else ZERO
-    empty1 = empty_cells(tables, row1) & tables.middle_empty_mask if rows & TWO else ZERO
     while segment:
         row2 = np.uint64(tables.rows[start2 + trailing_zeros(segment)])
         segment &= segment - ONE
-        empty2 = empty_cells(tables, row2) if rows & FOUR else ZERO
-        for row, empty in ((ZERO, empty0), (ONE, empty1), (TWO, empty2)):
-            while empty:
-                tile = spawned_row(ZERO, trailing_zeros(empty), exponent)
-                empty &= empty - ONE
-                slot = canonical_slot(
-                    tables, target,
-                    row0 | (tile if row == ZERO else ZERO),
-                    row1 | (tile if row == ONE else ZERO),
-                    row2 | (tile if row == TWO else ZERO),
-                )  # fmt: skip
-                or_bit(states, slot)
+        code = row0 << ROW0_SHIFT | row1 << ROW1_SHIFT | row2
+        cells = empty_board_cells(tables, row0, row1, row2, rows)
+        while cells:
+            spawned = spawned_board(code, trailing_zeros(cells), exponent)
+            cells &= cells - ONE
+            or_bit(states, canonical_code_slot(tables, target, spawned))
 
 
 @kernel
@@ -97,19 +119,12 @@ def mark_spawns(tables, index, target, exponent, afterstates, states, start, sto
     spawn_map = tables.spawn2_map if exponent == ONE else tables.spawn4_map
     block = find_block(index, start)
     while block < np.uint64(len(index.block_class0)) and index.block_base[block] < stop:
-        base = index.block_base[block]
-        class0 = np.uint64(index.block_class0[block])
-        class1 = np.uint64(index.block_class1[block])
-        class2 = class_of_row2(tables, index, block)
-        size1 = tables.class_size[class1]
-        size2 = tables.class_size[class2]
-        start1 = tables.class_start[class1]
-        start2 = tables.class_start[class2]
+        base, class0, class1, class2, size1, size2, start1, start2 = block_at(tables, index, block)
         target_class2 = spawned_class(tables, class2, exponent)
         target_base = np.uint64(target.bases[class0 * target.num_classes + class1])
         one_by_one = rows_one_by_one(tables, class0, class2, target_class2)
         strip = size1 * size2
-        half = ZERO if start <= base else (start - base + strip - ONE) // strip
+        half = first_strip(base, strip, start)
         while half < tables.class_half_size[class0] and base + half * strip < stop:
             ordinal0 = np.uint64(tables.half_ordinals[tables.class_half_start[class0] + half])
             row0 = np.uint64(tables.rows[ordinal0])

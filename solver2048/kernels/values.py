@@ -16,17 +16,11 @@ from elias_fano.jit import inlined, kernel
 from elias_fano.ranked import rank_at, ranked_bits_at
 
 from ..tables import (
-    CLASS_SHIFT,
     EMPTY_SHIFT,
-    HALF_SHIFT,
     LEFT_CHANGES_SHIFT,
-    MIRROR_OFFSET_SHIFT,
-    MIRROR_SHIFT,
-    PALINDROME_SHIFT,
     RANK_BITS,
     RANK_MASK,
     RIGHT_CHANGES_SHIFT,
-    SIZE_SHIFT,
     SLIDE_STRIDE,
 )
 from .moves import (
@@ -42,39 +36,31 @@ from .moves import (
 from .slots import (
     ROW0_SHIFT,
     ROW1_SHIFT,
+    block_at,
+    block_base,
     canonical_code_slot,
-    canonical_slot,
-    class_of_row2,
     find_block,
+    first_strip,
+    segment_slot,
 )
-from .spawns import empty_cells, rows_one_by_one, spawned_class, spawned_row
+from .spawns import (
+    empty_board_cells,
+    rows_one_by_one,
+    spawned_board,
+    spawned_class,
+    spawned_row,
+)
 
 CELL_BITS = np.uint64(14)
 
 
 @inlined
-def segment_slot(tables, index, info0, info1, class2):
-    """Where the segment of two upper rows lies: (first slot, is mirrored, is folded).
-
-    Mirrored: its rows 2 lie reversed; folded: at the lesser of themselves and their reversal.
-    """
-    rank1 = info1 & RANK_MASK
-    mirror1 = info1 >> MIRROR_SHIFT & RANK_MASK
-    is_palindrome = info0 >> PALINDROME_SHIFT & ONE
-    is_mirrored = mirror1 < rank1 if is_palindrome else info0 >> MIRROR_OFFSET_SHIFT & ONE
-    is_folded = is_palindrome and mirror1 == rank1
-    block = (info0 >> CLASS_SHIFT) * index.num_classes + (info1 >> CLASS_SHIFT)
-    row01 = (info0 >> HALF_SHIFT & RANK_MASK) * (info1 >> SIZE_SHIFT & RANK_MASK)
-    row01 += mirror1 if is_mirrored else rank1
-    slot = np.uint64(index.bases[block]) + row01 * tables.class_size[class2]
-    return slot, is_mirrored, is_folded
-
-
-@inlined
 def add_segment_values(tables, target, info0, info1, class2, segment, states, state_values, sums):
     """Add to `sums` the values of a segment's boards after its upper rows have changed."""
-    slot, is_mirrored, is_folded = segment_slot(tables, target, info0, info1, class2)
-    members = ranked_bits_at(states, slot, tables.class_size[class2])
+    size2 = tables.class_size[class2]
+    base = block_base(target, info0, info1)
+    slot, is_mirrored, is_folded = segment_slot(base, info0, info1, size2)
+    members = ranked_bits_at(states, slot, size2)
     first = rank_at(states, slot)
     start2 = tables.class_start[class2]
     i = ZERO
@@ -94,24 +80,17 @@ def _add_values_one_by_one(
     tables, target, row0, row1, start2, segment, exponent, rows, states, state_values, sums
 ):
     """Add to `sums` the values after spawns into the given rows (a mask), board by board."""
-    empty0 = empty_cells(tables, row0) if rows & ONE else ZERO
-    empty1 = empty_cells(tables, row1) & tables.middle_empty_mask if rows & TWO else ZERO
     i = ZERO
     while segment:
         row2 = np.uint64(tables.rows[start2 + trailing_zeros(segment)])
         segment &= segment - ONE
-        empty2 = empty_cells(tables, row2) if rows & FOUR else ZERO
-        for row, empty in ((ZERO, empty0), (ONE, empty1), (TWO, empty2)):
-            while empty:
-                tile = spawned_row(ZERO, trailing_zeros(empty), exponent)
-                empty &= empty - ONE
-                slot = canonical_slot(
-                    tables, target,
-                    row0 | (tile if row == ZERO else ZERO),
-                    row1 | (tile if row == ONE else ZERO),
-                    row2 | (tile if row == TWO else ZERO),
-                )  # fmt: skip
-                sums[i] += state_values[rank_at(states, slot)]
+        code = row0 << ROW0_SHIFT | row1 << ROW1_SHIFT | row2
+        cells = empty_board_cells(tables, row0, row1, row2, rows)
+        while cells:
+            spawned = spawned_board(code, trailing_zeros(cells), exponent)
+            cells &= cells - ONE
+            slot = canonical_code_slot(tables, target, spawned)
+            sums[i] += state_values[rank_at(states, slot)]
         i += ONE
 
 
@@ -141,19 +120,12 @@ def add_spawn_values(
     rank_shift = RANK_BITS * (exponent - ONE)
     block = find_block(index, start)
     while block < np.uint64(len(index.block_class0)) and index.block_base[block] < stop:
-        base = index.block_base[block]
-        class0 = np.uint64(index.block_class0[block])
-        class1 = np.uint64(index.block_class1[block])
-        class2 = class_of_row2(tables, index, block)
-        size1 = tables.class_size[class1]
-        size2 = tables.class_size[class2]
-        start1 = tables.class_start[class1]
-        start2 = tables.class_start[class2]
+        base, class0, _, class2, size1, size2, start1, start2 = block_at(tables, index, block)
         target_class2 = spawned_class(tables, class2, exponent)
         target_start2 = tables.class_start[target_class2]
         one_by_one = rows_one_by_one(tables, class0, class2, target_class2)
         strip = size1 * size2
-        half = ZERO if start <= base else (start - base + strip - ONE) // strip
+        half = first_strip(base, strip, start)
         while half < tables.class_half_size[class0] and base + half * strip < stop:
             ordinal0 = np.uint64(tables.half_ordinals[tables.class_half_start[class0] + half])
             row0 = np.uint64(tables.rows[ordinal0])
@@ -198,12 +170,11 @@ def add_spawn_values(
                     is_folded = False
                     in_row2 = not one_by_one & FOUR and target_class2 != ZERO
                     if in_row2:
+                        target_size2 = tables.class_size[target_class2]
                         target_slot, _, is_folded = segment_slot(
-                            tables, target, info0, info1, target_class2
+                            block_base(target, info0, info1), info0, info1, target_size2
                         )
-                        members = ranked_bits_at(
-                            states, target_slot, tables.class_size[target_class2]
-                        )
+                        members = ranked_bits_at(states, target_slot, target_size2)
                         first = rank_at(states, target_slot)
                     num_empty01 = popcount(empty0) + popcount(empty1)
                     position = rank_at(afterstates, slot)
@@ -297,17 +268,10 @@ def best_moves(
     num_targets = ZERO
     block = find_block(index, start)
     while block < np.uint64(len(index.block_class0)) and index.block_base[block] < stop:
-        base = index.block_base[block]
-        class0 = np.uint64(index.block_class0[block])
-        class1 = np.uint64(index.block_class1[block])
-        class2 = class_of_row2(tables, index, block)
-        size1 = tables.class_size[class1]
-        size2 = tables.class_size[class2]
-        start1 = tables.class_start[class1]
-        start2 = tables.class_start[class2]
+        base, class0, _, class2, size1, size2, start1, start2 = block_at(tables, index, block)
         one_by_one = class0 == class2 or size2 > WORD_BITS
         strip = size1 * size2
-        half = ZERO if start <= base else (start - base + strip - ONE) // strip
+        half = first_strip(base, strip, start)
         while half < tables.class_half_size[class0] and base + half * strip < stop:
             ordinal0 = np.uint64(tables.half_ordinals[tables.class_half_start[class0] + half])
             row0 = np.uint64(tables.rows[ordinal0])
@@ -329,12 +293,12 @@ def best_moves(
                         left1 = tables.row_info[tables.left_rows[start1 + rank1]]
                         right1 = tables.row_info[tables.right_rows[start1 + rank1]]
                         left_slot, left_mirrored, left_folded = segment_slot(
-                            tables, index, left0, left1, class2
+                            base, left0, left1, size2
                         )
                         left_members = ranked_bits_at(afterstates, left_slot, size2)
                         left_first = rank_at(afterstates, left_slot)
                         right_slot, right_mirrored, right_folded = segment_slot(
-                            tables, index, right0, right1, class2
+                            base, right0, right1, size2
                         )
                         right_members = ranked_bits_at(afterstates, right_slot, size2)
                         right_first = rank_at(afterstates, right_slot)
@@ -396,24 +360,17 @@ def best_moves(
 
 
 @kernel
-def add_potential(tables, index, potentials, sign, members, values, start, stop):
-    """Add ``sign * potential`` to the value of every member in ``[start, stop)``.
+def subtract_potential(tables, index, potentials, members, values, start, stop):
+    """Subtract its potential from the value of every member in ``[start, stop)``.
 
     potentials : float64[num_rows], by ordinal; a board's potential is the sum over its rows
     members : ranked bitmap of the layer
     """
     block = find_block(index, start)
     while block < np.uint64(len(index.block_class0)) and index.block_base[block] < stop:
-        base = index.block_base[block]
-        class0 = np.uint64(index.block_class0[block])
-        class1 = np.uint64(index.block_class1[block])
-        class2 = class_of_row2(tables, index, block)
-        size1 = tables.class_size[class1]
-        size2 = tables.class_size[class2]
-        start1 = tables.class_start[class1]
-        start2 = tables.class_start[class2]
+        base, class0, _, _, size1, size2, start1, start2 = block_at(tables, index, block)
         strip = size1 * size2
-        half = ZERO if start <= base else (start - base + strip - ONE) // strip
+        half = first_strip(base, strip, start)
         while half < tables.class_half_size[class0] and base + half * strip < stop:
             ordinal0 = np.uint64(tables.half_ordinals[tables.class_half_start[class0] + half])
             for offset in range(ZERO, size2, WORD_BITS):
@@ -426,7 +383,7 @@ def add_potential(tables, index, potentials, sign, members, values, start, stop)
                     while segment:
                         ordinal2 = start2 + offset + trailing_zeros(segment)
                         segment &= segment - ONE
-                        values[position] += sign * (upper + potentials[ordinal2])
+                        values[position] -= upper + potentials[ordinal2]
                         position += ONE
             half += ONE
         block += ONE
