@@ -2,11 +2,14 @@
 
 from .interface import DamagedSet, SortedSet
 from .partitioned import Builder, PartitionedEliasFano, encode_bitmap, encode_members
+from .sequence import EliasFano, SequenceBuilder
 
 __all__ = [
     "Builder",
     "DamagedSet",
+    "EliasFano",
     "PartitionedEliasFano",
+    "SequenceBuilder",
     "SortedSet",
     "encode_bitmap",
     "encode_members",

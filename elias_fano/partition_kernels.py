@@ -291,7 +291,8 @@ def find_partition(firsts, starts, shift, value):
 def _skip_zeros(payload, high, stop, wanted):
     """Position just after `wanted` zeros in the bitmap ``[high, stop)`` of words.
 
-    That is where the members with this high part begin; past the end if there are fewer zeros.
+    That is where the members with this high part begin. If there are fewer zeros, a position so
+    far past the end that no member comes after it.
     """
     zeros = ZERO
     word = high
@@ -301,8 +302,10 @@ def _skip_zeros(payload, high, stop, wanted):
             break
         zeros += in_word
         word += ONE
+    if word >= stop:
+        return ((stop - high) << SIX) + wanted
     at = (word - high) << SIX
-    if wanted and word < stop:
+    if wanted:
         at += select_in_word(~payload[word], wanted - zeros - ONE) + ONE
     return at
 
