@@ -311,20 +311,47 @@ def _skip_zeros(payload, high, stop, wanted):
 
 
 @inlined
+def run_length(bits, base, stop, at):
+    """Number of ones from position `at` on in the bitmap ``[base, stop)`` of words."""
+    length = ZERO
+    word = base + (at >> SIX)
+    if word >= stop:
+        return length
+    zeros = ~bits[word] >> (at & WORD_MASK)
+    if zeros:
+        return trailing_zeros(zeros)
+    length = WORD_BITS - (at & WORD_MASK)
+    word += ONE
+    while word < stop and ~bits[word] == ZERO:
+        length += WORD_BITS
+        word += ONE
+    if word < stop:
+        length += trailing_zeros(~bits[word])
+    return length
+
+
+@inlined
+def search_lows(words, offset, i, length, width, low):
+    """Position of the first low part not below `low` among members ``[i, i + length)``."""
+    # In clusters many members share a high part: a linear search would be most of the time.
+    while length:
+        half = length >> ONE
+        if read_low(words, offset, i + half, width) < low:
+            i += half + ONE
+            length -= half + ONE
+        else:
+            length = half
+    return i
+
+
+@inlined
 def _rank_from(payload, offset, high, stop, members, width, value, at):
     """(members below `value`, is it one), from where its high part begins in the bitmap."""
     low = value & low_bits(width)
     i = min(at - (value >> width), members)
-    while i < members:
-        word = high + (at >> SIX)
-        if word >= stop or not payload[word] >> (at & WORD_MASK) & ONE:
-            break
-        member_low = read_low(payload, offset, i, width)
-        if member_low >= low:
-            return i, member_low == low
-        i += ONE
-        at += ONE
-    return i, False
+    end = i + min(run_length(payload, high, stop, at), members - i)
+    i = search_lows(payload, offset, i, end - i, width, low)
+    return i, i < end and read_low(payload, offset, i, width) == low
 
 
 @inlined

@@ -22,7 +22,7 @@ from .bits import (
     trailing_zeros,
 )
 from .jit import inlined, kernel
-from .partition_kernels import LANES, read_low, set_bit, write_low
+from .partition_kernels import LANES, read_low, run_length, search_lows, set_bit, write_low
 
 BLOCK_WORDS = np.uint64(64)
 BLOCK_SHIFT = np.uint64(6)
@@ -119,14 +119,9 @@ def ranks_into(lows, highs, samples, zero_hints, width, count, values, lanes, ra
             if value >> width > num_zeros:
                 i = count
             low = value & low_bits(width)
-            is_member = False
-            while i < count and highs[at >> SIX] >> (at & WORD_MASK) & ONE:
-                member_low = read_low(lows, ZERO, i, width)
-                if member_low >= low:
-                    is_member = member_low == low
-                    break
-                i += ONE
-                at += ONE
+            end = i + min(run_length(highs, ZERO, np.uint64(len(highs)), at), count - i)
+            i = search_lows(lows, ZERO, i, end - i, width, low)
+            is_member = i < end and read_low(lows, ZERO, i, width) == low
             ranks[start + lane] = i
             found[start + lane] = is_member
 

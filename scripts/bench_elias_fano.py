@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elias_fano import EliasFano, PartitionedEliasFano, encode_bitmap
+from elias_fano.bits import empty_bitmap
 from solver2048.layer_index import build_layer_index, slot_boards
 from solver2048.shape import SHAPES
 
@@ -99,9 +100,9 @@ def measure_bitmaps(count: int, rng: np.random.Generator) -> None:
     print("bitmaps, members per second and share of the speed of copying the bitmap")
     for density in (0.5, 0.15, 0.02):
         universe = int(count / density)
-        bitmap = np.zeros(universe // 64 + 2, dtype=np.uint64)
+        bitmap = empty_bitmap(universe)
         bits = rng.random(universe // 64 * 64) < density
-        bitmap[:-2] = np.packbits(bits, bitorder="little").view(np.uint64)
+        bitmap[: universe // 64] = np.packbits(bits, bitorder="little").view(np.uint64)
         del bits
         copy = np.empty_like(bitmap)
         copying = best_seconds(lambda copy=copy, bitmap=bitmap: np.copyto(copy, bitmap))
