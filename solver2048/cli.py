@@ -18,6 +18,7 @@ from . import __version__
 from .errors import INTERRUPTED_EXIT_CODE, SolverError, UsageError
 
 if TYPE_CHECKING:
+    from .shape import Shape
     from .solution import BoardValue
 
 EXIT_CODES = """\b
@@ -57,7 +58,11 @@ class _Command(click.Command):
             context.exit(INTERRUPTED_EXIT_CODE)
 
 
-@click.group(epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    epilog="\b\nExample:\n  solver2048 solve 3x3 && solver2048 status solutions/3x3\n\n"
+    + EXIT_CODES,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="solver2048")
 def main() -> None:
     """Solve 2048 on small boards exactly, and ask the solution.
@@ -112,6 +117,8 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
         expected_counts=_read_counts(expect_counts) if expect_counts else {},
         show_progress=not quiet,
     )
+    if max_age is None:
+        _warn_of_size(board_shape, path)
     # A service that ends us gets the same clean end as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     has_worked = solve_board(board_shape, path, options)
@@ -129,6 +136,20 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
         click.echo(format_report(report))
         click.echo(f"  in {path}")
     check_published(report)
+
+
+def _warn_of_size(shape: Shape, path: str) -> None:
+    """Say so if a complete solve will not fit on the disk that is there."""
+    from .report import expected_bytes
+    from .store import free_bytes
+
+    needed, free = expected_bytes(shape), free_bytes(path)
+    if needed > free:
+        click.echo(
+            f"warning: {shape.name} in full takes about {needed / 1e12:.1f} TB; "
+            f"{free / 1e12:.2f} TB are free. It stops cleanly where the disk is full.",
+            err=True,
+        )
 
 
 def _read_counts(path: str) -> dict[int, int]:

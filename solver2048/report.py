@@ -10,10 +10,23 @@ from .layer_sets import LayerSets
 from .objective import Objective
 from .progress import duration
 from .published import published_figures
+from .shape import Shape
 from .solver import DEFAULT_SPAWN4
 from .store import Store
 
 START_NAMES = {"2,2": "two 2s", "2,4": "a 2 and a 4", "4,4": "two 4s"}
+
+
+# Measured on 3x3 and on 4x3 to age 300, rounded up.
+BITS_PER_STATE, BITS_PER_AFTERSTATE, BITS_PER_VALUE = 1.1, 1.6, 25.6
+
+
+def expected_bytes(shape: Shape) -> int:
+    """Rough size of a complete float32 solution, from the published counts."""
+    figures = published_figures(shape)
+    bits = BITS_PER_STATE * figures["states"]
+    bits += (BITS_PER_AFTERSTATE + BITS_PER_VALUE) * figures["afterstates"]
+    return int(bits / 8) * (2 if shape.is_square else 1)
 
 
 def make_report(sets: LayerSets, objective: Objective) -> dict[str, Any]:

@@ -97,6 +97,14 @@ def _replace_directory(new: Path, target: Path, old: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
+def free_bytes(path: str | os.PathLike[str]) -> int:
+    """Free disk space where a directory is or would be made."""
+    place = Path(path).absolute()
+    while not place.exists():
+        place = place.parent
+    return shutil.disk_usage(place).free
+
+
 class ArrayToWrite(NamedTuple):
     """A one-dimensional array as `Store.write_band` takes it.
 

@@ -27,6 +27,12 @@ def test_docstrings(name):
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
+def test_elias_fano_readme():
+    path = Path(elias_fano.__file__).parent / "README.md"
+    results = doctest.testfile(str(path), module_relative=False)
+    assert (results.failed, results.attempted) == (0, 8)
+
+
 def test_readme(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     results = doctest.testfile(str(README), module_relative=False)
