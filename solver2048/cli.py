@@ -333,6 +333,19 @@ def verify(path: str, sample: int, seed: int, as_json: bool) -> None:
         sys.exit(gravest.exit_code)
 
 
+@_command(example="solver2048 checksums solutions/3x3 > SHA256SUMS\n"
+          "(cd solutions/3x3 && sha256sum -c ../../SHA256SUMS)")  # fmt: skip
+@_path_argument
+def checksums(path: str) -> None:
+    """SHA-256 of every file, as `sha256sum -c` reads them, for publishing a solution."""
+    from .store import Store
+
+    store = Store(path)
+    store.identity()
+    for digest, name in store.checksums():
+        click.echo(f"{digest}  {name}")
+
+
 def entry() -> None:
     """The console script."""
     main(prog_name="solver2048")

@@ -408,6 +408,20 @@ class Store:
             raise SolutionDamaged(f"{directory / extra} does not belong there")
         return sum(facts["size"] for facts in manifest["files"].values())
 
+    def checksums(self) -> Iterator[tuple[str, str]]:
+        """(SHA-256, path below the solution) of every file of the solution, none read twice.
+
+        Files of bands by their manifests, everything else as it is on the disk.
+        """
+        others = ["solution.json", *self.record_names("values/*/*.json")]
+        manifests = self.record_names("sets/*/manifest.json")
+        manifests += self.record_names("values/*/*/manifest.json")
+        for name in manifests:
+            for file, facts in sorted(self._read_json(self.path / name)["files"].items()):
+                yield str(facts["sha256"]), f"{name.removesuffix('manifest.json')}{file}"
+        for name in others + manifests:
+            yield _file_digest(self.path / name), name
+
     def stored_bytes(self, kind: str, band: Band) -> dict[str, int]:
         """Bytes on disk of each array of a band."""
         manifest = self.manifest(kind, band)

@@ -12,6 +12,7 @@ import time
 
 import pytest
 from click.testing import CliRunner
+from conftest import solution_bytes
 
 from solver2048.cli import main
 
@@ -92,6 +93,16 @@ def test_counts(solved, tmp_path):
     assert sum(row["states"] for row in rows) == 110
 
 
+def test_checksums_are_those_of_sha256sum(tmp_path):
+    run("solve", "2x2", "--out", tmp_path / "s")
+    (tmp_path / "sums").write_text(run("checksums", tmp_path / "s").stdout)
+    command = ["sha256sum", "--strict", "-c", tmp_path / "sums"]
+    result = subprocess.run(command, cwd=tmp_path / "s", capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout
+    named = {line.split()[1] for line in (tmp_path / "sums").read_text().splitlines()}
+    assert named == set(solution_bytes(tmp_path / "s"))
+
+
 def test_status_and_verify(solved):
     assert run("status", solved("2x3")).stdout.startswith("Finished.")
     assert json.loads(run("status", solved("2x4"), "--json").stdout)["is_finished"]
@@ -168,7 +179,9 @@ def test_a_differing_figure_has_its_exit_code(tmp_path):
     assert "line 1" in result.stderr
 
 
-@pytest.mark.parametrize("command", [[], ["solve"], ["query"], ["counts"], ["status"], ["verify"]])
+@pytest.mark.parametrize(
+    "command", [[], ["solve"], ["query"], ["counts"], ["status"], ["verify"], ["checksums"]]
+)
 def test_help_has_an_example(command):
     result = run(*command, "--help")
     assert result.exit_code == 0
