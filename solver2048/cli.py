@@ -140,14 +140,14 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
 
 def _warn_of_size(shape: Shape, path: str) -> None:
     """Say so if a complete solve will not fit on the disk that is there."""
-    from .report import expected_bytes
+    from .report import expected_bytes, format_size
     from .store import free_bytes
 
     needed, free = expected_bytes(shape), free_bytes(path)
     if needed > free:
         click.echo(
-            f"warning: {shape.name} in full takes about {needed / 1e12:.1f} TB; "
-            f"{free / 1e12:.2f} TB are free. It stops cleanly where the disk is full.",
+            f"warning: {shape.name} in full takes about {format_size(needed)}; "
+            f"{format_size(free)} are free. It stops cleanly where the disk is full.",
             err=True,
         )
 

@@ -177,12 +177,12 @@ def format_report(report: dict[str, Any]) -> str:
         times.append(f"peak memory {report['peak_memory_bytes'] / 1e6:,.0f} MB")
     lines.append("  " + ", ".join(times))
     lines.append(
-        f"  sets {_size(report['sets_bytes'])}: {report['bits_per_state']:.2f} bits per state, "
+        f"  sets {format_size(report['sets_bytes'])}: {report['bits_per_state']:.2f} bits per state, "
         f"{report['bits_per_afterstate']:.2f} per afterstate"
     )
     if report["is_finished"]:
         lines.append(
-            f"  values {_size(report['values_bytes'])}: {report['bits_per_value']:.2f} bits each, "
+            f"  values {format_size(report['values_bytes'])}: {report['bits_per_value']:.2f} bits each, "
             f"{report['values']}, off by at most {report['rounding_bound']:.3g}"
         )
     sources = {figure["source"] for figure in published.values()}
@@ -190,7 +190,8 @@ def format_report(report: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _size(num_bytes: float) -> str:
+def format_size(num_bytes: float) -> str:
+    """A number of bytes for people, in powers of 1000."""
     for unit in ("B", "kB", "MB", "GB"):
         if num_bytes < 1000:
             return f"{num_bytes:.0f} {unit}" if unit == "B" else f"{num_bytes:.1f} {unit}"

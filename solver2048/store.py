@@ -349,11 +349,12 @@ class Store:
             ) from error
 
     def _check_space(self, num_bytes: int, band: Band) -> None:
-        free = shutil.disk_usage(self.path).free
+        free = free_bytes(self.path)
         if free < num_bytes + SPARE_BYTES:
             raise NoSpace(
-                f"ages {band.first} to {band.last} may need {num_bytes / 2**30:.2f} GiB, "
-                f"{free / 2**30:.2f} free at {self.path}; all bands before are safe"
+                f"ages {band.first} to {band.last} may need {num_bytes / 1e6:,.1f} MB, and "
+                f"{SPARE_BYTES / 1e6:.0f} MB to spare; {free / 1e6:,.1f} MB are free at "
+                f"{self.path}; all bands before are safe"
             )
 
     def open_array(self, kind: str, band: Band, name: str,
