@@ -177,13 +177,13 @@ def format_report(report: dict[str, Any]) -> str:
         times.append(f"peak memory {report['peak_memory_bytes'] / 1e6:,.0f} MB")
     lines.append("  " + ", ".join(times))
     lines.append(
-        f"  sets {format_size(report['sets_bytes'])}: {report['bits_per_state']:.2f} bits per state, "
-        f"{report['bits_per_afterstate']:.2f} per afterstate"
+        f"  sets {format_size(report['sets_bytes'])}: {report['bits_per_state']:.2f} bits per "
+        f"state, {report['bits_per_afterstate']:.2f} per afterstate"
     )
     if report["is_finished"]:
         lines.append(
-            f"  values {format_size(report['values_bytes'])}: {report['bits_per_value']:.2f} bits each, "
-            f"{report['values']}, off by at most {report['rounding_bound']:.3g}"
+            f"  values {format_size(report['values_bytes'])}: {report['bits_per_value']:.2f} bits "
+            f"each, {report['values']}, off by at most {report['rounding_bound']:.3g}"
         )
     sources = {figure["source"] for figure in published.values()}
     lines += [f"  published: {source}" for source in sorted(sources)]
