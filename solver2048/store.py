@@ -44,8 +44,13 @@ SPARE_BYTES = 64 << 20
 """Free disk space that a band must leave over."""
 
 
-def _dump_json(data: Any) -> bytes:
-    return (json.dumps(data, indent=1, sort_keys=True) + "\n").encode()
+def _dump_json(data: dict[str, Any]) -> bytes:
+    """A record as it is stored: sorted keys, and a checksum of all the rest."""
+
+    def dump(record: dict[str, Any]) -> bytes:
+        return (json.dumps(record, indent=1, sort_keys=True) + "\n").encode()
+
+    return dump({**data, "sha256": hashlib.sha256(dump(data)).hexdigest()})
 
 
 def _sync_directory(path: Path) -> None:
@@ -230,9 +235,10 @@ class Store:
         """What is solved here. Raises NoSolution, SolutionDamaged."""
         if not self.exists():
             raise NoSolution(f"no solution at {self.path}")
-        identity = self._read_json(self.path / "solution.json")
-        if identity.get("format") != FORMAT:
+        path = self.path / "solution.json"
+        if FORMAT.encode() not in path.read_bytes():
             raise NoSolution(f"{self.path} holds something else than a {FORMAT}")
+        identity = self._read_json(path)
         if int(identity.get("version", 0)) > FORMAT_VERSION:
             raise NoSolution(
                 f"{self.path} has format {identity['version']}; "
@@ -367,8 +373,11 @@ class Store:
             raise SolutionDamaged(f"{self.path / kind / band.name}: the band is missing")
         directory = self.path / kind / band.name
         for file, facts in manifest["files"].items():
-            if file.split("/")[0] in (name, "zarr.json"):
+            if file.split("/")[0] == name:
                 self._check_size(directory / file, facts)
+                # Chunks have checksums of their own; what says how to read them has not.
+                if file.endswith("zarr.json"):
+                    self._check_digest(directory / file, facts)
         try:
             array = zarr.open_array(str(directory / name), mode="r")
         except Exception as error:
@@ -383,6 +392,16 @@ class Store:
         if size != facts["size"]:
             raise SolutionDamaged(f"{path} has {size} bytes, expected {facts['size']}")
 
+    def _check_digest(self, path: Path, facts: dict[str, Any]) -> None:
+        try:
+            digest = _file_digest(path)
+        except OSError as error:
+            raise SolutionDamaged(f"{path}: {error.strerror}") from None
+        if digest != facts["sha256"]:
+            raise SolutionDamaged(
+                f"{path}: sha256 {digest[:16]}..., expected {facts['sha256'][:16]}..."
+            )
+
     def check_band(self, kind: str, band: Band) -> int:
         """Compare every file of a band with its manifest; returns the number of bytes read."""
         manifest = self.manifest(kind, band)
@@ -391,15 +410,7 @@ class Store:
             raise SolutionDamaged(f"{directory}: the band is missing")
         for file, facts in manifest["files"].items():
             self._check_size(directory / file, facts)
-            try:
-                digest = _file_digest(directory / file)
-            except OSError as error:
-                raise SolutionDamaged(f"{directory / file}: {error.strerror}") from None
-            if digest != facts["sha256"]:
-                raise SolutionDamaged(
-                    f"{directory / file}: sha256 {digest[:16]}..., "
-                    f"expected {facts['sha256'][:16]}..."
-                )
+            self._check_digest(directory / file, facts)
         present = {
             path.relative_to(directory).as_posix()
             for path in directory.rglob("*")
@@ -453,11 +464,15 @@ class Store:
     @staticmethod
     def _read_json(path: Path) -> dict[str, Any]:
         try:
-            data = json.loads(path.read_bytes())
-        except (ValueError, OSError) as error:
+            stored = path.read_bytes()
+            data = json.loads(stored)
+        except (ValueError, OSError, RecursionError) as error:
             raise SolutionDamaged(f"{path}: {error}") from None
         if not isinstance(data, dict):
             raise SolutionDamaged(f"{path} is no JSON object")
+        data.pop("sha256", None)
+        if _dump_json(data) != stored:
+            raise SolutionDamaged(f"{path} is not as it was written: its checksum differs")
         return data
 
     # --- checkpoints --------------------------------------------------------------------------

@@ -123,12 +123,30 @@ def test_other_directories_are_no_solutions(tmp_path):
     (tmp_path / "solution.json").write_text('{"format": "something else"}')
     with pytest.raises(NoSolution, match="something else than"):
         Store(tmp_path).identity()
-    (tmp_path / "solution.json").write_text('{"format": "solver2048 solution", "version": 99}')
+    newer = {"format": "solver2048 solution", "version": 99}
+    Store(tmp_path).write_record("solution.json", newer)
     with pytest.raises(NoSolution, match="format 99; this program reads up to 1"):
         Store(tmp_path).identity()
-    (tmp_path / "solution.json").write_text("{")
+    (tmp_path / "solution.json").write_text('{"format": "solver2048 solution"')
     with pytest.raises(SolutionDamaged):
         Store(tmp_path).identity()
+
+
+def test_a_changed_record_is_damaged(copy, rng):
+    """Any byte of any JSON file of ours: even where it still parses."""
+    records = [p for p in stored_files(copy) if p.name != "zarr.json" and p.suffix == ".json"]
+    records.append(copy / "solution.json")
+    assert len(records) == 5
+    for _ in range(40):
+        for path in records:
+            sound = path.read_bytes()
+            damaged = bytearray(sound)
+            damaged[rng.integers(len(sound))] ^= 1 << int(rng.integers(7))
+            path.write_bytes(damaged)
+            with pytest.raises((SolutionDamaged, NoSolution)):
+                ask_all(copy)
+            path.write_bytes(sound)
+    ask_all(copy)
 
 
 def test_a_full_disk_stops_cleanly(tmp_path, monkeypatch):
