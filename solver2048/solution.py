@@ -171,7 +171,10 @@ class Solution:
         The rows and columns are those of the solution's shape. Time O(n log n), no loop over
         boards in Python; boards of the same age are looked up together.
         """
-        tiles = np.asarray(boards)
+        try:
+            tiles = np.asarray(boards)
+        except ValueError as error:  # rows of different lengths
+            raise BoardError(f"boards are no array: {error}") from None
         expected = (self.shape.num_rows, self.shape.num_columns)
         if tiles.ndim != 3 or tiles.shape[1:] != expected or tiles.dtype.kind not in "iu":
             raise BoardError(

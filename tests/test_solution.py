@@ -136,6 +136,8 @@ def test_boards_that_can_never_occur(board, solution):
 
 
 def test_bad_arrays(solution):
+    with pytest.raises(BoardError, match="no array"):
+        solution.probe([[[2, 0], [0]]])
     for boards in (np.zeros((3, 3, 2), int), np.zeros((2, 3), int), np.zeros((1, 2, 3))):
         with pytest.raises(BoardError, match="integers of shape"):
             solution.probe(boards)
