@@ -1,0 +1,140 @@
+"""A reader written from data/FORMAT.md alone, with nothing of the package, reads a solution."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import naive
+import pytest
+import zarr
+
+LINES = {"2x2": (2, 2), "2x3": (2, 3), "2x4": (2, 4), "3x3": (3, 3), "4x3": (3, 4)}
+
+
+class Reader:
+    """What FORMAT.md says, word by word."""
+
+    def __init__(self, path):
+        self.path = path
+        self.shape = json.loads((path / "solution.json").read_text())["shape"]
+        self.num_lines, self.length = LINES[self.shape]
+        cells = self.num_lines * self.length
+        top = 2 ** (cells + 2) - 4
+        rows = itertools.product(range(cells + 2), repeat=self.length)
+        self.classes: dict[int, list[tuple[int, ...]]] = {}
+        for row in rows:
+            if self.total(row) <= top:
+                self.classes.setdefault(self.total(row), []).append(row)
+        for members in self.classes.values():
+            members.sort(key=self.code)
+
+    @staticmethod
+    def total(row):
+        return sum(2**cell for cell in row if cell)
+
+    @staticmethod
+    def code(row):
+        return sum(cell << (12 - 4 * i) for i, cell in enumerate(row))
+
+    def half_rows(self, total):
+        return [row for row in self.classes[total] if self.code(row) <= self.code(row[::-1])]
+
+    def bases(self, age):
+        base, found = 0, {}
+        middles = sorted(self.classes) if self.num_lines == 3 else [0]
+        for sum0 in sorted(self.classes):
+            for sum1 in middles:
+                sum2 = age - sum0 - sum1
+                if sum2 in self.classes and sum0 >= sum2:
+                    found[sum0, sum1] = base
+                    sizes = len(self.half_rows(sum0)), len(self.classes[sum1])
+                    base += sizes[0] * sizes[1] * len(self.classes[sum2])
+        return found
+
+    def slot(self, board, bases):
+        """board : rows as stored, three of them (the middle one empty on boards of two)."""
+        flips = [board, [row[::-1] for row in board]]
+        slots = []
+        for image in flips + [image[::-1] for image in flips]:
+            row0, row1, row2 = image
+            if self.code(row0) > self.code(row0[::-1]) or self.total(row0) < self.total(row2):
+                continue
+            base = bases[self.total(row0), self.total(row1)]
+            class1, class2 = self.classes[self.total(row1)], self.classes[self.total(row2)]
+            half = self.half_rows(self.total(row0)).index(row0)
+            index = half * len(class1) + class1.index(row1)
+            slots.append(base + index * len(class2) + class2.index(row2))
+        return min(slots)
+
+    def layers(self):
+        """For every age: members of both sets, and the values of the afterstates."""
+        for sets in sorted((self.path / "sets").iterdir()):
+            values = self.path / "values/score" / sets.name
+            words = {n: zarr.open_array(sets / n)[:] for n in ("states", "afterstates")}
+            stored = zarr.open_array(values / "afterstates")[:]
+            layers = json.loads((sets / "manifest.json").read_text())["layers"]
+            ranges = json.loads((values / "manifest.json").read_text())["layers"]
+            for layer, span in zip(layers, ranges, strict=True):
+                assert layer["age"] == span["age"]
+                members = {
+                    name: decode([int(w) for w in words[name][slice(*layer[f"{name}_words"])]])
+                    for name in words
+                }
+                yield layer["age"], members, stored[slice(*span["values"])]
+
+
+def decode(words):
+    """Members of a partitioned Elias–Fano set, from its module's text."""
+    assert words[0].to_bytes(8, "little") == b"EFPART01"
+    count, size, partitions = words[3:6]
+    firsts = words[8 : 8 + partitions]
+    places = words[8 + partitions : 8 + 2 * partitions]
+    payload = words[8 + 2 * partitions :]
+    members = []
+    for number, (first, place) in enumerate(zip(firsts, places, strict=True)):
+        m = min(size, count - number * size)
+        kind, low_bits, offset = place & 3, place >> 2 & 63, place >> 8
+        if kind == 0:
+            members += range(first, first + m)
+            continue
+        if kind == 2:
+            lows = sum(word << (64 * i) for i, word in enumerate(payload[offset:]))
+            offset += -(-m * low_bits // 64)
+        bits = sum(word << (64 * i) for i, word in enumerate(payload[offset:]))
+        positions = []
+        position = 0
+        while len(positions) < m:
+            if bits >> position & 1:
+                positions.append(position)
+            position += 1
+        if kind == 1:
+            members += [first // 64 * 64 + position for position in positions]
+        else:
+            for i, position in enumerate(positions):
+                low = lows >> (i * low_bits) & ((1 << low_bits) - 1)
+                members.append(first + ((position - i) << low_bits | low))
+    assert len(members) == count
+    return members
+
+
+@pytest.mark.parametrize("name", ["2x2", "2x3"])
+def test_a_reader_written_from_the_text(name, solved):
+    reader = Reader(solved(name, values="float64"))
+    expected = naive.NaiveSolution(reader.num_lines, reader.length)
+    for age, members, values in reader.layers():
+        bases = reader.bases(age)
+
+        def slot(flat, bases=bases):
+            rows = [flat[i : i + reader.length] for i in range(0, len(flat), reader.length)]
+            if reader.num_lines == 2:
+                rows.insert(1, (0,) * reader.length)
+            return reader.slot(rows, bases)
+
+        assert {slot(s) for s in expected.states[age]} == set(members["states"])
+        assert members["afterstates"] == sorted(members["afterstates"])
+        values_by_slot = dict(zip(members["afterstates"], values, strict=True))
+        slots = {afterstate: slot(afterstate) for afterstate in expected.afterstates[age]}
+        assert set(slots.values()) == set(values_by_slot)
+        for afterstate, place in slots.items():
+            assert abs(values_by_slot[place] - expected.afterstate_value[afterstate]) < 1e-10
