@@ -96,7 +96,12 @@ def _listed_rows(board: Any) -> list[list[Any]]:
 
 
 def _shown(cell: Any) -> str:
-    text = repr(cell)
+    if isinstance(cell, numbers.Integral) and abs(int(cell)) >= 10**30:
+        return "a number of many digits"  # repr refuses thousands of them
+    try:
+        text = repr(cell)
+    except RecursionError:
+        text = f"a nested {type(cell).__name__}"
     return text if len(text) <= 40 else text[:37] + "..."
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import functools
 import json
 import math
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -53,7 +55,18 @@ class _Command(click.Command):
                 raise
             click.echo("error: no memory for a thread; nothing finished is lost", err=True)
             context.exit(9)
+        except BrokenPipeError:
+            # The reader has seen enough; nothing more may be written, not even at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            context.exit(0)
+        except (OSError, UnicodeError) as error:
+            click.echo(f"error: {error}", err=True)
+            is_full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+            context.exit(9 if is_full else 6)
         except KeyboardInterrupt:
+            # One is enough: another would only spoil the clean end.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
             click.echo("interrupted; the same command goes on where it stopped", err=True)
             context.exit(INTERRUPTED_EXIT_CODE)
 
@@ -101,6 +114,8 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
           values: str | None, spawn4: float | None, expect_counts: str | None, quiet: bool,
           as_json: bool) -> None:  # fmt: skip
     """Solve SHAPE (ROWSxCOLUMNS, default 3x3), or go on with a solve that was stopped."""
+    # A service that ends us gets the same clean end as Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     from .report import check_published, format_report, read_report
     from .shape import parse_shape
     from .solver import SolveOptions
@@ -119,8 +134,6 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
     )
     if max_age is None:
         _warn_of_size(board_shape, path)
-    # A service that ends us gets the same clean end as Ctrl-C.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     has_worked = solve_board(board_shape, path, options)
     from .objective import parse_objective
 
@@ -163,7 +176,9 @@ def _read_counts(path: str) -> dict[int, int]:
         fields = line.replace(",", " ").split()
         if not fields or fields[0].startswith("#") or fields[:2] == ["age", "states"]:
             continue
-        if len(fields) < 2 or not all(f.isascii() and f.isdecimal() for f in fields):
+        if len(fields) < 2 or not all(
+            f.isascii() and f.isdecimal() and len(f) < 19 for f in fields[:2]
+        ):
             raise UsageError(f"{path}, line {number}: {line[:40]!r} is not 'age count'")
         counts[int(fields[0])] = int(fields[1])
     return counts
@@ -210,7 +225,7 @@ def _board_texts(boards: tuple[str, ...]) -> Iterator[tuple[str, str]]:
             yield f"board {i}: " if len(boards) > 1 else "", board
             continue
         for number, raw in enumerate(sys.stdin.buffer, 1):
-            line = raw.decode("utf-8", errors="replace").strip()
+            line = raw.decode("utf-8", errors="replace").strip("\ufeff \t\r\n")
             if line:
                 yield f"line {number}: ", line
 
@@ -306,10 +321,14 @@ def _state(report: dict[str, Any], has_values: bool) -> str:
     example="solver2048 verify solutions/3x3\nsolver2048 verify solutions/3x3 --sample 100000"
 )
 @_path_argument
-@click.option("--sample", type=click.IntRange(min=0), default=2000, show_default=True,
+@click.option("--sample", type=click.IntRange(0, 10**9), default=2000, show_default=True,
               help="About how many values to compute again, per objective.")  # fmt: skip
 @click.option(
-    "--seed", type=int, default=0, show_default=True, help="Seed of the random choice of them."
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of the random choice of them.",
 )
 @_json_option
 def verify(path: str, sample: int, seed: int, as_json: bool) -> None:

@@ -92,6 +92,11 @@ class Values:
                 continue
             if manifest["spawn4"] != spawn4:
                 raise SolutionDamaged(f"{self.kind}/{band.name} is of p(4) = {manifest['spawn4']}")
+            if manifest["values"] != self.format.name:
+                raise SolutionDamaged(
+                    f"{self.kind}/{band.name} has values {manifest['values']}, the others "
+                    f"{self.format.name}"
+                )
             self.bands.append(band)
             for layer in manifest["layers"]:
                 start, stop = (int(i) for i in layer["values"])
@@ -101,6 +106,11 @@ class Values:
                 self._places[age] = (band, start, stop)
                 self.max_value = max(self.max_value, float(layer["max"]))
         self.result = self._store.read_record(f"{self.kind}/result.json")
+        if self.result and (self.result["spawn4"], self.result["values"]) != (
+            spawn4,
+            self.format.name,
+        ):
+            raise SolutionDamaged(f"{self.kind}/result.json is of another solution")
         missing = set(bands_of(sets.shape)) - set(self.bands)
         if self.result and missing:
             raise SolutionDamaged(

@@ -33,7 +33,7 @@ def make_report(sets: LayerSets, objective: Objective) -> dict[str, Any]:
     """The figures of a solution, finished or not, as one JSON object."""
     store = sets.store
     counts = sets.counts()
-    run = store.read_record("run.json") or {}
+    run = store.read_run()
     report: dict[str, Any] = {
         "shape": sets.shape.name,
         "spawn4": store.identity()["spawn4"],

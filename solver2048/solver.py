@@ -124,7 +124,7 @@ class _Timer:
 
     def save(self) -> None:
         now = time.monotonic()
-        record = self._store.read_record("run.json") or {}
+        record = self._store.read_run()
         record[self._name] = record.get(self._name, 0.0) + now - self._last
         record["peak_memory_bytes"] = max(record.get("peak_memory_bytes", 0), peak_memory_bytes())
         self._store.write_record("run.json", record)
@@ -262,7 +262,14 @@ def _backward(
         f"{kind}/objective.json", {"objective": objective.name, "values": value_format.name}
     )
     sets = LayerSets(store)
-    window = _read_checkpoint(sets, objective)
+    for band in sets.bands:
+        manifest = store.manifest(kind, band)
+        if manifest and manifest["values"] != value_format.name:
+            raise NoSolution(
+                f"{store.path / kind / band.name} has values {manifest['values']}; "
+                f"you asked for {value_format.name}"
+            )
+    window = _read_checkpoint(sets, problem, kind)
     first_known = min(window, default=problem.shape.top_age + 2)
     bands = [band for band in reversed(sets.bands) if band.last < first_known]
     starts: dict[int, float] = {}
@@ -300,7 +307,7 @@ def _backward(
             if not is_last and time.monotonic() - last_checkpoint >= options.checkpoint_seconds:
                 writer.finish()
                 checkpoint = {age: layer.values for age, layer in window.items()}
-                store.write_checkpoint(objective.directory, checkpoint)
+                store.write_checkpoint(objective.directory, checkpoint, {"spawn4": problem.spawn4})
                 last_checkpoint = time.monotonic()
             timer.save()
         writer.finish()
@@ -320,11 +327,18 @@ def _work(counts: LayerCounts) -> float:
     )
 
 
-def _read_checkpoint(sets: LayerSets, objective: Objective) -> dict[int, StateValues]:
-    """The window of a backward pass that was stopped; empty if it has to start at the top."""
-    checkpoint = sets.store.read_checkpoint(objective.directory)
+def _read_checkpoint(sets: LayerSets, problem: Problem, kind: str) -> dict[int, StateValues]:
+    """The window of a backward pass that was stopped; empty if it has to start at the top.
+
+    That is so too where a band above the checkpoint has been lost.
+    """
+    objective = problem.objective
+    checkpoint = sets.store.read_checkpoint(objective.directory, {"spawn4": problem.spawn4})
+    above = [band for band in sets.bands if band.last >= min(checkpoint, default=0)]
+    if not checkpoint or not all(sets.store.manifest(kind, band) for band in above):
+        return {}
     window = {}
-    for band in sets.bands:
+    for band in above:
         if checkpoint.keys().isdisjoint(band.ages):
             continue
         stored = sets.read_band(band)

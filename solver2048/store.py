@@ -14,6 +14,7 @@ not at all. Its manifest lists every file with size and SHA-256; every chunk car
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -40,6 +41,8 @@ FORMAT_VERSION = 1
 CHUNK_ITEMS = {"words": 1 << 15, "values": 1 << 16}
 SHARD_ITEMS = {"words": 1 << 21, "values": 1 << 24}
 CACHE_BYTES = 256 << 20
+SMALL_FILE_BYTES = 1 << 20
+"""Files up to this size are compared with their digest when they are opened."""
 SPARE_BYTES = 64 << 20
 """Free disk space that a band must leave over."""
 
@@ -204,6 +207,8 @@ class StoredArray:
     def _read(self, start: int, stop: int) -> Items:
         try:
             return np.asarray(self._array[start:stop])
+        except MemoryError:
+            raise
         # Whatever a codec makes of damaged bytes, it is one thing to the user.
         except Exception as error:
             raise SolutionDamaged(
@@ -258,7 +263,7 @@ class Store:
                         f"you asked for {value}"
                     )
             return
-        _write_file(self.path / "solution.json", _dump_json(wanted))
+        self.write_record("solution.json", wanted)
 
     # --- lock ---------------------------------------------------------------------------------
 
@@ -281,9 +286,11 @@ class Store:
                 raise SolutionInUse(f"{self.path} is in use by {holder}; nothing changed") from None
             except OSError as error:
                 raise NoSolution(f"{self.path} cannot be locked: {error.strerror}") from None
-            file.truncate(0)
-            file.write(f"process {os.getpid()} since {time.strftime('%Y-%m-%d %H:%M:%S')}")
-            file.flush()
+            # Who holds it is for people; a disk too full to say so is no reason to stop here.
+            with contextlib.suppress(OSError):
+                file.truncate(0)
+                file.write(f"process {os.getpid()} since {time.strftime('%Y-%m-%d %H:%M:%S')}")
+                file.flush()
             yield
 
     def _check_place(self) -> None:
@@ -375,8 +382,8 @@ class Store:
         for file, facts in manifest["files"].items():
             if file.split("/")[0] == name:
                 self._check_size(directory / file, facts)
-                # Chunks have checksums of their own; what says how to read them has not.
-                if file.endswith("zarr.json"):
+                # Chunks have checksums of their own, but a valid one may be of another solution.
+                if file.endswith("zarr.json") or facts["size"] <= SMALL_FILE_BYTES:
                     self._check_digest(directory / file, facts)
         try:
             array = zarr.open_array(str(directory / name), mode="r")
@@ -450,6 +457,13 @@ class Store:
         path = self.path / name
         return self._read_json(path) if path.is_file() else None
 
+    def read_run(self) -> dict[str, Any]:
+        """Times of the runs so far: no part of the solution, so nothing depends on them."""
+        try:
+            return self.read_record("run.json") or {}
+        except SolutionDamaged:
+            return {}
+
     def write_record(self, name: str, record: dict[str, Any]) -> None:
         path = self.path / name
         try:
@@ -477,8 +491,10 @@ class Store:
 
     # --- checkpoints --------------------------------------------------------------------------
 
-    def write_checkpoint(self, name: str, arrays: dict[int, NDArray[np.float64]]) -> None:
-        """Replace the checkpoint of this name; arrays by age."""
+    def write_checkpoint(
+        self, name: str, arrays: dict[int, NDArray[np.float64]], identity: dict[str, Any]
+    ) -> None:
+        """Replace the checkpoint of this name; arrays by age, for a pass of this identity."""
         target = self._scratch / name
         new = self._scratch / f"{name}.new"
         try:
@@ -486,18 +502,25 @@ class Store:
             new.mkdir(parents=True)
             for age, values in arrays.items():
                 np.save(new / f"{age}.npy", values)
-            _write_file(new / "manifest.json", _dump_json({"files": _seal(new)}))
+            _write_file(new / "manifest.json", _dump_json({**identity, "files": _seal(new)}))
             _replace_directory(new, target, self._scratch / f"{name}.old")
         except OSError as error:
             shutil.rmtree(new, ignore_errors=True)
-            raise NoSpace(f"no checkpoint: {error.strerror}; all bands before are safe") from error
+            raise NoSpace(
+                f"no checkpoint: {error.strerror or error}; all bands before are safe"
+            ) from error
 
-    def read_checkpoint(self, name: str) -> dict[int, NDArray[np.float64]]:
-        """The checkpoint of this name, empty if there is none or it is damaged."""
+    def read_checkpoint(
+        self, name: str, identity: dict[str, Any]
+    ) -> dict[int, NDArray[np.float64]]:
+        """The checkpoint of this name, empty if there is none, or a damaged or another one."""
         for directory in self._checkpoint_places(name):
             try:
-                files = self._read_json(directory / "manifest.json")["files"]
-                if all(_file_digest(directory / f) == x["sha256"] for f, x in files.items()):
+                manifest = self._read_json(directory / "manifest.json")
+                files = manifest.pop("files")
+                if manifest == identity and all(
+                    _file_digest(directory / f) == x["sha256"] for f, x in files.items()
+                ):
                     return {int(Path(file).stem): np.load(directory / file) for file in files}
             except (SolutionDamaged, OSError, ValueError, KeyError):
                 continue

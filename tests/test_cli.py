@@ -230,6 +230,15 @@ def test_output_to_a_closed_pipe_is_no_traceback(solved):
     assert "Traceback" not in errors
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_output_is_one_line(solved):
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "solver2048", "counts", str(solved("2x3"))]
+        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert result.returncode == 9
+    assert "Traceback" not in result.stderr
+
+
 def test_module_and_version():
     with solver("--version") as process:
         output, _ = process.communicate()

@@ -259,6 +259,25 @@ def test_a_solve_stopped_anywhere_goes_on_to_the_same_bytes(tmp_path, small_band
         assert len(written) == len(set(written))
 
 
+def test_a_solve_stopped_before_its_result(tmp_path, small_bands, monkeypatch):
+    """All bands are there, and checkpoints; only the result is missing."""
+    write = Store.write_record
+
+    def write_or_stop(self, name, record):
+        if name.endswith("result.json"):
+            raise KeyboardInterrupt
+        write(self, name, record)
+
+    monkeypatch.setattr(Store, "write_record", write_or_stop)
+    with pytest.raises(KeyboardInterrupt):
+        solve("2x3", tmp_path / "parts", SolveOptions(checkpoint_seconds=0.0))
+    monkeypatch.undo()
+    monkeypatch.setattr(bands, "BAND_SLOTS", 2000)
+    assert solve("2x3", tmp_path / "parts")
+    solve("2x3", tmp_path / "whole")
+    assert solution_bytes(tmp_path / "parts") == solution_bytes(tmp_path / "whole")
+
+
 def test_a_finished_solve_changes_nothing(solved, tmp_path):
     path = solved("2x2")
     before = {p: p.stat().st_mtime_ns for p in path.rglob("*") if p.parent != path}

@@ -119,6 +119,16 @@ def test_values_of_other_sets_are_refused(solved, copy, tmp_path):
         open_solution(copy)
 
 
+def test_bands_of_another_format_are_refused(copy):
+    for name in ("objective.json", "result.json"):
+        (copy / "values/score" / name).unlink()
+    with pytest.raises(NoSolution, match="has values float32; you asked for fixed:5"):
+        solve("2x3", copy, SolveOptions(values="fixed:5"))
+    shutil.rmtree(copy / "values")
+    solve("2x3", copy)
+    ask_all(copy)
+
+
 def test_other_directories_are_no_solutions(tmp_path):
     (tmp_path / "solution.json").write_text('{"format": "something else"}')
     with pytest.raises(NoSolution, match="something else than"):
