@@ -11,7 +11,8 @@ from .layer import Band
 from .layer_sets import KIND as SETS
 from .layer_sets import LayerSets, check_parents
 from .objective import Objective
-from .store import ArrayToWrite, Store, StoredArray
+from .store import ArrayToWrite, Store
+from .stored_array import StoredArray
 from .value_format import ValueFormat, parse_value_format
 
 NAME = "afterstates"

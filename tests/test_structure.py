@@ -20,7 +20,7 @@ ORDER = [
     ["kernels.spawns", "kernels.members"],
     ["kernels.values"],
     ["layer_index", "objective", "value_format", "workers", "bands", "progress"],
-    ["published"],
+    ["published", "stored_array"],
     ["forward"],
     ["backward", "store"],
     ["layer_sets"],
