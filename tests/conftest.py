@@ -9,7 +9,7 @@ import pytest
 from solver2048.shape import parse_shape
 from solver2048.solver import SolveOptions, solve
 
-# Figures handed to the developers, which the project must do without.
+# Reference figures that may lie beside a checkout; the project must do without.
 SHARED = Path(__file__).parent.parent.parent / "shared"
 
 
