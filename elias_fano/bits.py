@@ -19,7 +19,11 @@ from .jit import HAS_BMI2, inlined
 
 ZERO = np.uint64(0)
 ONE = np.uint64(1)
+TWO = np.uint64(2)
+FOUR = np.uint64(4)
 SIX = np.uint64(6)
+EIGHT = np.uint64(8)
+TWELVE = np.uint64(12)
 WORD_MASK = np.uint64(63)
 WORD_BITS = np.uint64(64)
 ALL_ONES = np.uint64(0xFFFF_FFFF_FFFF_FFFF)

@@ -222,40 +222,25 @@ def decode_members_into(firsts, places, stops, shifts, size, count, payload, sta
             for i in range(skip, min(members, skip + wanted - written)):
                 out[written] = first + i
                 written += ONE
-        elif kind == BITMAP:
-            base = first & ~WORD_MASK
-            i = ZERO
-            for word in range(stop - offset):
-                bits = payload[offset + word]
-                ones = popcount(bits)
-                if i + ones <= skip:
-                    i += ones
-                    continue
-                while bits and written < wanted:
-                    if i >= skip:
-                        out[written] = base + (word << SIX | trailing_zeros(bits))
-                        written += ONE
-                    bits &= bits - ONE
-                    i += ONE
-                if written == wanted:
-                    break
         else:
             width = places[partition] >> WIDTH_SHIFT & WIDTH_MASK
-            high = offset + low_words(members, width)
+            bits_start = offset if kind == BITMAP else offset + low_words(members, width)
             i = ZERO
-            for word in range(stop - high):
-                bits = payload[high + word]
-                ones = popcount(bits)
-                if i + ones <= skip:
-                    i += ones
+            for word in range(stop - bits_start):
+                bits = payload[bits_start + word]
+                if i + popcount(bits) <= skip:
+                    i += popcount(bits)
                     continue
                 while bits and i < members and written < wanted:
-                    if i >= skip:
-                        at = word << SIX | trailing_zeros(bits)
-                        low = read_low(payload, offset, i, width)
-                        out[written] = first + ((at - i) << width | low)
-                        written += ONE
+                    at = word << SIX | trailing_zeros(bits)
                     bits &= bits - ONE
+                    if i >= skip:
+                        if kind == BITMAP:
+                            out[written] = (first & ~WORD_MASK) + at
+                        else:
+                            low = read_low(payload, offset, i, width)
+                            out[written] = first + ((at - i) << width | low)
+                        written += ONE
                     i += ONE
                 if written == wanted:
                     break

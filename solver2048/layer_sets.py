@@ -110,12 +110,15 @@ def stored_shape(store: Store) -> Shape:
 
 
 class LayerSets:
-    """The stored sets of a solution, by age."""
+    """The stored sets of a solution, by age.
+
+    bands : the stored bands, upward; the last may be cut short
+    """
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.shape: Shape = stored_shape(store)
-        self._bands: list[Band] = []
+        self.bands: list[Band] = []
         self._records: dict[int, dict[str, Any]] = {}
         self._band_of: dict[int, Band] = {}
         self._arrays: dict[tuple[Band, str], WordSource] = {}
@@ -125,7 +128,7 @@ class LayerSets:
             manifest = store.manifest(KIND, band)
             if manifest is None:
                 break
-            self._bands.append(band)
+            self.bands.append(band)
             for record in manifest["layers"]:
                 self._records[int(record["age"])] = record
                 self._band_of[int(record["age"])] = band
@@ -134,13 +137,8 @@ class LayerSets:
                 break
 
     @property
-    def bands(self) -> list[Band]:
-        """The stored bands, upward; the last may be cut short."""
-        return self._bands
-
-    @property
     def num_complete_bands(self) -> int:
-        return len(self._bands) - self.is_cut_short
+        return len(self.bands) - self.is_cut_short
 
     @property
     def max_age(self) -> int:

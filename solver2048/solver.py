@@ -258,9 +258,6 @@ def _backward(
     is_stored = all(store.manifest(kind, band) for band in bands_of(problem.shape))
     if is_stored and store.read_record(f"{kind}/result.json") is not None:
         return False
-    store.write_record(
-        f"{kind}/objective.json", {"objective": objective.name, "values": value_format.name}
-    )
     sets = LayerSets(store)
     for band in sets.bands:
         manifest = store.manifest(kind, band)
@@ -269,6 +266,9 @@ def _backward(
                 f"{store.path / kind / band.name} has values {manifest['values']}; "
                 f"you asked for {value_format.name}"
             )
+    store.write_record(
+        f"{kind}/objective.json", {"objective": objective.name, "values": value_format.name}
+    )
     window = _read_checkpoint(sets, problem, kind)
     first_known = min(window, default=problem.shape.top_age + 2)
     bands = [band for band in reversed(sets.bands) if band.last < first_known]

@@ -37,6 +37,7 @@ RIGHT_CHANGES_SHIFT = np.uint64(29)
 
 # Fields of `spawn_ranks`, a packed word per ordinal: for cell j the rank after a 2 and after a 4
 # spawn there, 14 bits a cell, then a mask of the empty cells.
+CELL_BITS = np.uint64(14)
 EMPTY_SHIFT = np.uint64(56)
 
 NO_RANK = 64
@@ -245,7 +246,7 @@ def build_tables(shape: Shape) -> Tables:
             spawned = np.where(empty[:, cell], rows | exponent << (12 - 4 * cell), 0)
             possible = empty[:, cell] & usable[spawned]
             target = np.where(possible, rank[ordinal_of[spawned]], 0)
-            spawn_ranks |= target << (14 * cell + 7 * (exponent - 1))
+            spawn_ranks |= target << (int(CELL_BITS) * cell + int(RANK_BITS) * (exponent - 1))
             spawned_ranks[exponent - 1].append(np.where(possible, target, NO_RANK))
 
     map_chunks = (class_size + 7) // 8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from elias_fano.bits import ONE, SIX, WORD_MASK, ZERO, popcount
+from elias_fano.bits import FOUR, ONE, SIX, WORD_MASK, ZERO, popcount
 from elias_fano.jit import inlined, kernel
 
 from ..tables import (
@@ -16,8 +16,6 @@ from ..tables import (
 )
 from .moves import is_terminal
 from .slots import block_at
-
-FOUR = np.uint64(4)
 
 
 @inlined

@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from elias_fano.bits import (
+    EIGHT,
+    FOUR,
     ONE,
     SIX,
+    TWELVE,
+    TWO,
     WORD_BITS,
     ZERO,
     bits_at,
@@ -40,10 +44,6 @@ BATCH = np.uint64(256)
 TARGET_BUFFER = 256 + 2 * 64
 """Size of a batch's buffers: a segment's vertical moves may come on top of an unfinished batch."""
 
-TWO = np.uint64(2)
-FOUR = np.uint64(4)
-EIGHT = np.uint64(8)
-TWELVE = np.uint64(12)
 BYTE_MASK = np.uint64(255)
 BYTE_VALUES = np.uint64(256)
 CELL_MASK = np.uint64(15)

@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from elias_fano.bits import (
+    EIGHT,
+    FOUR,
     ONE,
+    TWELVE,
+    TWO,
     WORD_BITS,
     ZERO,
     bits_at,
@@ -26,11 +30,7 @@ from .slots import (
     first_strip,
 )
 
-TWO = np.uint64(2)
-FOUR = np.uint64(4)
-TWELVE = np.uint64(12)
 THREE = np.uint64(3)
-EIGHT = np.uint64(8)
 ALL_ROWS = np.uint64(7)
 FIRST_CELL_SHIFT = np.uint64(44)
 

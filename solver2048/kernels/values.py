@@ -11,11 +11,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from elias_fano.bits import ONE, SIX, WORD_BITS, ZERO, popcount, prefetch, trailing_zeros
+from elias_fano.bits import (
+    EIGHT,
+    FOUR,
+    ONE,
+    SIX,
+    TWELVE,
+    TWO,
+    WORD_BITS,
+    ZERO,
+    popcount,
+    prefetch,
+    trailing_zeros,
+)
 from elias_fano.jit import inlined, kernel
 from elias_fano.ranked import rank_at, ranked_bits_at
 
 from ..tables import (
+    CELL_BITS,
     EMPTY_SHIFT,
     LEFT_CHANGES_SHIFT,
     RANK_BITS,
@@ -23,16 +36,7 @@ from ..tables import (
     RIGHT_CHANGES_SHIFT,
     SLIDE_STRIDE,
 )
-from .moves import (
-    BATCH,
-    EIGHT,
-    FOUR,
-    TWELVE,
-    TWO,
-    column_offset,
-    horizontal_move,
-    move_columns,
-)
+from .moves import BATCH, column_offset, horizontal_move, move_columns
 from .slots import (
     ROW0_SHIFT,
     ROW1_SHIFT,
@@ -50,8 +54,6 @@ from .spawns import (
     spawned_class,
     spawned_row,
 )
-
-CELL_BITS = np.uint64(14)
 
 
 @inlined
