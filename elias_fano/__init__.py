@@ -1,5 +1,7 @@
 """Succinct sets of integers in numpy and numba; see README.md in this package."""
 
+from .files import open_file, save_file, write_file
+from .groups import open_group, write_group
 from .interface import DamagedSet, SortedSet
 from .partitioned import Builder, PartitionedEliasFano, encode_bitmap, encode_members
 from .sequence import EliasFano, SequenceBuilder
@@ -13,4 +15,9 @@ __all__ = [
     "SortedSet",
     "encode_bitmap",
     "encode_members",
+    "open_file",
+    "open_group",
+    "save_file",
+    "write_file",
+    "write_group",
 ]

@@ -15,13 +15,15 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from .jit import HAS_BMI2, inlined
+from .jit import HAS_BMI2, inlined, kernel
 
 ZERO = np.uint64(0)
 ONE = np.uint64(1)
 TWO = np.uint64(2)
+THREE = np.uint64(3)
 FOUR = np.uint64(4)
 SIX = np.uint64(6)
+SEVEN = np.uint64(7)
 EIGHT = np.uint64(8)
 TWELVE = np.uint64(12)
 WORD_MASK = np.uint64(63)
@@ -96,6 +98,82 @@ def _deposit_bits(typingctx: Any, word: Any, mask: Any) -> Any:
     return types.uint64(types.uint64, types.uint64), codegen
 
 
+KEYS = 16
+"""Keys that `keys_at_most` compares at once: two cache lines."""
+
+
+def _splat(builder: Any, vector: Any, value: Any) -> Any:
+    """A vector that holds one value in all its places."""
+    i32 = ir.IntType(32)
+    empty = ir.Constant(vector, ir.Undefined)
+    places = ir.Constant(ir.VectorType(i32, vector.count), [0] * vector.count)
+    return builder.shuffle_vector(builder.insert_element(empty, value, i32(0)), empty, places)
+
+
+def _count_true(builder: Any, mask: Any) -> Any:
+    """Number of true places of a vector of booleans, as a 64-bit word."""
+    bits = builder.bitcast(mask, ir.IntType(mask.type.count))
+    return builder.zext(builder.ctpop(bits), ir.IntType(64))
+
+
+@intrinsic
+def keys_at_most(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
+    """keys_at_most(array, index, value) -> uint64: how many of 16 words are at most `value`."""
+
+    # Vector instructions written out: LLVM does not find them in a loop over a strided array, and
+    # lowers these to whatever the processor has.
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vector = ir.VectorType(ir.IntType(64), KEYS)
+        pointer = _element_pointer(context, builder, signature.args[0], args[0], args[1])
+        keys = builder.load(pointer, typ=vector, align=8)
+        value = _splat(builder, vector, args[2])
+        return _count_true(builder, builder.icmp_unsigned("<=", keys, value))
+
+    return types.uint64(array, types.uint64, types.uint64), codegen
+
+
+@intrinsic
+def count_zeros_into(typingctx: Any, array: Any, index: Any, wanted: Any, sums: Any) -> Any:
+    """count_zeros_into(array, index, wanted, sums) -> uint64: zeros in 8 words, added up.
+
+    ``sums[k + 1]`` is the number of zeros in the words ``index ... index + k``; returns how many
+    of these eight sums are below `wanted`.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vector = ir.VectorType(ir.IntType(64), 8)
+        places = ir.VectorType(ir.IntType(32), 8)
+        zeros, ones = ir.Constant(vector, [0] * 8), ir.Constant(vector, [-1] * 8)
+        pointer = _element_pointer(context, builder, signature.args[0], args[0], args[1])
+        words = builder.xor(builder.load(pointer, typ=vector, align=8), ones)
+        function_type = ir.FunctionType(vector, [vector])
+        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.ctpop.v8i64")
+        counts = builder.call(function, [words])
+        for distance in (1, 2, 4):
+            moved = [k - distance if k >= distance else 8 for k in range(8)]
+            shifted = builder.shuffle_vector(counts, zeros, ir.Constant(places, moved))
+            counts = builder.add(counts, shifted)
+        one = ir.IntType(64)(1)
+        target = _element_pointer(context, builder, signature.args[3], args[3], one)
+        builder.store(counts, builder.bitcast(target, ir.PointerType(vector)), align=8)
+        wanted = _splat(builder, vector, args[2])
+        return _count_true(builder, builder.icmp_unsigned("<", counts, wanted))
+
+    return types.uint64(array, types.uint64, types.uint64, sums), codegen
+
+
+@intrinsic
+def load_unaligned(typingctx: Any, array: Any, index: Any, byte: Any) -> Any:
+    """load_unaligned(array, index, byte) -> uint64: 8 bytes, from `byte` bytes past an element."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = _element_pointer(context, builder, signature.args[0], args[0], args[1])
+        pointer = builder.gep(pointer, [args[2]], source_etype=ir.IntType(8))
+        return builder.load(pointer, typ=ir.IntType(64), align=1)
+
+    return types.uint64(array, types.uint64, types.uint64), codegen
+
+
 def _select_in_word_portable(word, rank):
     """Position of the set bit of a word with `rank` set bits below it."""
     position = ZERO
@@ -165,3 +243,12 @@ def or_bit(bitmap, position):
     bit = ONE << (position & WORD_MASK)
     if not bitmap[word] & bit:
         atomic_or(bitmap, word, bit)
+
+
+@kernel
+def is_rising(values):
+    """Whether no value falls below the one before; ends at the first that does."""
+    for i in range(ONE, np.uint64(len(values))):  # noqa: SIM110
+        if values[i] < values[i - ONE]:
+            return False
+    return True

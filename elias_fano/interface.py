@@ -1,17 +1,30 @@
-"""What all sets of this package can do, on top of four operations on arrays."""
+"""What all sets of this package can do, on top of four operations on arrays; how they are built.
+
+A serialised set is one array of 64-bit words: a header of eight, then the sections of its kind::
+
+    magic, version, universe (0 for 2^64), number of members, a parameter of the kind,
+    two lengths of sections, flags (1: the universe is 0)
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .bits import is_rising
+from .spool import Spool
+
 Words = NDArray[np.uint64]
 
 MAX_UNIVERSE = 2**64
+VERSION = 1
+HEADER_WORDS = 8
+EMPTY_UNIVERSE = 1
 
 
 class DamagedSet(ValueError):
@@ -25,6 +38,42 @@ class WordSource(Protocol):
     def __getitem__(self, index: slice, /) -> Words: ...
 
 
+class Header(NamedTuple):
+    """The header of a serialised set, see the module."""
+
+    magic: int
+    universe: int
+    num_members: int
+    parameter: int
+    lengths: tuple[int, int]
+
+    def words(self) -> Words:
+        """The header as it is stored."""
+        flags = 0 if self.universe else EMPTY_UNIVERSE
+        numbers = [
+            self.magic,
+            VERSION,
+            self.universe % MAX_UNIVERSE,
+            self.num_members,
+            self.parameter,
+        ]
+        return np.array([*numbers, *self.lengths, flags], dtype=np.uint64)
+
+    @classmethod
+    def parse(cls, words: Words, magic: int) -> Header:
+        """The header of a set of the kind with this magic. Raises DamagedSet."""
+        name = magic.to_bytes(8, "little").decode()
+        if len(words) < HEADER_WORDS or int(words[0]) != magic:
+            raise DamagedSet(f"no set of kind {name}: the first word is not its magic")
+        numbers = [int(word) for word in words[1:HEADER_WORDS]]
+        if numbers[0] != VERSION:
+            raise DamagedSet(f"set of version {numbers[0]}; this program reads {VERSION}")
+        universe = numbers[1] or (0 if numbers[6] & EMPTY_UNIVERSE else MAX_UNIVERSE)
+        if numbers[2] > universe:
+            raise DamagedSet(f"set header has {numbers[2]} members below {universe}")
+        return cls(magic, universe, numbers[2], numbers[3], (numbers[4], numbers[5]))
+
+
 class SortedSet(ABC):
     """A strictly increasing sequence of integers in ``[0, universe)``, universe at most 2^64.
 
@@ -32,6 +81,8 @@ class SortedSet(ABC):
     """
 
     universe: int
+    source: WordSource
+    """The serialised set."""
 
     # --- the four operations ------------------------------------------------------------------
 
@@ -47,15 +98,28 @@ class SortedSet(ABC):
         """The members at positions that are in range."""
 
     @abstractmethod
-    def decode(self, start: int = 0, stop: int | None = None) -> Words:
-        """The members at the positions ``[start, stop)`` as an array."""
-
-    @property
-    @abstractmethod
-    def nbytes(self) -> int:
-        """Bytes of the set, serialised."""
+    def _decode_into(self, start: int, members: Words) -> int:
+        """Fill a non-empty array with the members from `start` on; returns how many there are."""
 
     # --- what follows from them ---------------------------------------------------------------
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the set, serialised."""
+        return 8 * len(self.source)
+
+    @property
+    def words(self) -> Words:
+        """The serialised set, all of it read."""
+        return self.source[0 : len(self.source)]
+
+    @property
+    def _is_in_memory(self) -> bool:
+        return isinstance(self.source, np.ndarray)
+
+    def _is_dense_walk(self, values: Words) -> bool:
+        """Whether to answer in one walk over the set: rising values, one for a dozen members."""
+        return len(values) * 12 >= len(self) and bool(is_rising(values))
 
     @property
     def bits_per_member(self) -> float:
@@ -146,6 +210,24 @@ class SortedSet(ABC):
             return (int(positions[0]), int(members[0])) if exists[0] else None
         return np.where(exists, positions.astype(np.int64), otherwise), members
 
+    def decode(self, start: int = 0, stop: int | None = None, out: Words | None = None) -> Words:
+        """The members at the positions ``[start, stop)`` as an array, `out` if given.
+
+        Raises IndexError, ValueError for an `out` of another shape, DamagedSet.
+        """
+        stop = len(self) if stop is None else stop
+        if not 0 <= start <= stop <= len(self):
+            raise IndexError(f"range {start} to {stop} of {len(self)} members")
+        members = np.empty(stop - start, dtype=np.uint64) if out is None else out
+        if members.shape != (stop - start,) or members.dtype != np.uint64:
+            raise ValueError(
+                f"out is {members.dtype}{list(members.shape)}, not uint64[{stop - start}]"
+            )
+        written = self._decode_into(start, members) if len(members) else 0
+        if written != len(members):
+            raise DamagedSet(f"{len(members)} members from {start} on decode to {written}")
+        return members
+
     def iter_from(self, position: int = 0, chunk: int = 1 << 16) -> Iterator[int]:
         """The members from a position on, decoded `chunk` at a time."""
         for start in range(position, len(self), chunk):
@@ -153,12 +235,6 @@ class SortedSet(ABC):
 
     def __iter__(self) -> Iterator[int]:
         return self.iter_from()
-
-    def _checked_range(self, start: int, stop: int | None) -> tuple[int, int]:
-        stop = len(self) if stop is None else stop
-        if not 0 <= start <= stop <= len(self):
-            raise IndexError(f"range {start} to {stop} of {len(self)} members")
-        return start, stop
 
     def __repr__(self) -> str:
         return (
@@ -222,3 +298,66 @@ def checked_universe(universe: int) -> int:
     if not 0 <= universe <= MAX_UNIVERSE:
         raise ValueError(f"universe {universe} is not in [0, 2^64]")
     return int(universe)
+
+
+class SetBuilder(ABC):
+    """Builds a serialised set from a stream of sorted chunks, section by section.
+
+    spool_directory : where finished words are kept meanwhile, in nameless files; None: in memory
+    """
+
+    def __init__(self, universe: int, num_sections: int, spool_directory: Path | None) -> None:
+        self._universe = checked_universe(universe)
+        self._sections = [Spool(spool_directory) for _ in range(num_sections)]
+        self._last = -1
+        self._count = 0
+
+    @abstractmethod
+    def _take(self, members: Words) -> None:
+        """Encode checked members, of which at least one, as far as they can be."""
+
+    @abstractmethod
+    def _close(self) -> Header:
+        """Encode the rest."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for section in self._sections:
+            section.close()
+
+    def push(self, members: ArrayLike) -> None:
+        """Append members, sorted and above all before. Raises TypeError, ValueError, OSError."""
+        flat = as_members(members, self._universe, self._last)
+        if len(flat):
+            self._count += len(flat)
+            self._last = int(flat[-1])
+            self._take(flat)
+
+    def pieces(self, expected_count: int | None = None) -> tuple[int, Iterator[Words]]:
+        """(number of words of the set, its words piece by piece). Ends the building.
+
+        Raises ValueError if the set has not `expected_count` members.
+        """
+        if expected_count is not None and expected_count != self._count:
+            raise ValueError(f"{self._count} members were pushed, {expected_count} expected")
+        header = self._close().words()
+
+        def pieces() -> Iterator[Words]:
+            yield header
+            for section in self._sections:
+                yield from section.pieces()
+
+        return len(header) + sum(len(section) for section in self._sections), pieces()
+
+    def finish(self, expected_count: int | None = None) -> Words:
+        """The serialised set. Raises ValueError if it has not `expected_count` members."""
+        length, pieces = self.pieces(expected_count)
+        words = np.empty(length, dtype=np.uint64)
+        at = 0
+        with self:
+            for piece in pieces:
+                words[at : at + len(piece)] = piece
+                at += len(piece)
+        return words

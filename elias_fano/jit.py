@@ -23,8 +23,12 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 _njit: Any = numba.njit
 
-HAS_BMI2 = not os.environ.get("ELIAS_FANO_PORTABLE") and bool(
-    llvmlite.binding.get_host_cpu_features().get("bmi2")
+_is_for_host = numba.config.CPU_NAME in (None, "host") and numba.config.CPU_FEATURES is None  # type: ignore[attr-defined]
+
+HAS_BMI2 = (
+    not os.environ.get("ELIAS_FANO_PORTABLE")
+    and _is_for_host
+    and bool(llvmlite.binding.get_host_cpu_features().get("bmi2"))
 )
 """Whether kernels may use the BMI2 instructions: without them, to compile one ends the process."""
 

@@ -1,342 +1,100 @@
-"""Kernels of partitioned Elias–Fano sets; the format is defined in `partitioned`.
+"""Kernels that read partitioned Elias–Fano sets; the format is defined in `partitioned`.
 
-Arguments that many share:
-
-firsts : uint64[partitions], first member of each partition
-places : uint64[partitions], ``payload offset << 8 | width << 2 | kind``
-stops : uint64[partitions], end of each partition's payload
-shifts : uint64[partitions], how far a payload lies before its place (payloads read in part)
-size, count : members of a partition, and of the set
+A damaged payload yields wrong or fewer members, but no access out of bounds: what the directory
+says is checked before, and every loop ends where its partition does.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from .bits import (
-    ALL_ONES,
+    EIGHT,
     ONE,
     SIX,
-    WORD_BITS,
     WORD_MASK,
     ZERO,
-    low_bits,
     popcount,
     prefetch,
     select_in_word,
     trailing_zeros,
 )
+from .coding import (
+    BEGIN,
+    END,
+    HIGH,
+    LENGTH,
+    LOW,
+    OFFSET,
+    PLACE,
+    WIDTH,
+    decode_stretch,
+    drop_ones,
+    low_mask,
+    low_words,
+    merge_ranks,
+    read_low,
+    run_of_ones,
+    search_lows,
+    set_bit,
+    skip_zeros,
+)
 from .jit import inlined, kernel
-
-RUN, BITMAP, ELIAS_FANO = np.uint64(0), np.uint64(1), np.uint64(2)
-KIND_MASK = np.uint64(3)
-WIDTH_SHIFT = np.uint64(2)
-WIDTH_MASK = np.uint64(63)
-OFFSET_SHIFT = np.uint64(8)
+from .partition_encoding import (
+    BITMAP,
+    ELIAS_FANO,
+    KIND_MASK,
+    OFFSET_SHIFT,
+    RUN,
+    WIDTH_MASK,
+    WIDTH_SHIFT,
+)
+from .search_tree import SearchTree, descend
 
 # Queries looked up side by side, so that their cache misses overlap; measured best of 4 ... 32.
 LANES = np.uint64(16)
 
 
-@kernel
-def partition_bounds_into(bitmap, size, firsts, lasts):
-    """First and last member of every partition of `size` >= 64 members; returns their number."""
-    partition = ZERO
-    filled = ZERO  # members of the current partition so far
-    last_word = ZERO
-    for word in range(np.uint64(len(bitmap))):
-        bits = bitmap[word]
-        while bits:
-            if filled == ZERO:
-                firsts[partition] = word << SIX | trailing_zeros(bits)
-            count = popcount(bits)
-            if filled + count < size:
-                filled += count
-                last_word = word
-                break
-            for _ in range(size - filled - ONE):
-                bits &= bits - ONE
-            lasts[partition] = word << SIX | trailing_zeros(bits)
-            bits &= bits - ONE
-            partition += ONE
-            filled = ZERO
-    if filled:
-        bits = bitmap[last_word]
-        while bits & (bits - ONE):
-            bits &= bits - ONE
-        lasts[partition] = last_word << SIX | trailing_zeros(bits)
-        partition += ONE
-    return partition
+class Partitions(NamedTuple):
+    """Some or all partitions of a set, as kernels take them.
 
-
-@inlined
-def low_words(count, width):
-    """Words that `count` low parts of `width` bits take."""
-    return (count * width + WORD_MASK) >> SIX
-
-
-@inlined
-def write_low(words, offset, i, width, value):
-    """Write the low part of member `i` into zeroed words."""
-    low = value & low_bits(width)
-    at = i * width
-    shift = at & WORD_MASK
-    words[offset + (at >> SIX)] |= low << shift
-    if shift + width > WORD_BITS:
-        words[offset + (at >> SIX) + ONE] |= low >> (WORD_BITS - shift)
-
-
-@inlined
-def read_low(words, offset, i, width):
-    """The low part of member `i`."""
-    if width == ZERO:
-        return ZERO
-    at = i * width
-    shift = at & WORD_MASK
-    low = words[offset + (at >> SIX)] >> shift
-    if shift + width > WORD_BITS:
-        low |= words[offset + (at >> SIX) + ONE] << (WORD_BITS - shift)
-    return low & low_bits(width)
-
-
-@inlined
-def set_bit(words, offset, position):
-    """Set a bit of the bitmap that starts at word `offset`."""
-    words[offset + (position >> SIX)] |= ONE << (position & WORD_MASK)
-
-
-@kernel
-def encode_bitmap_into(bitmap, firsts, lasts, places, size, count, payload):
-    """Write every partition of a bitmap's members to its place in a zeroed payload."""
-    for partition in range(np.uint64(len(firsts))):
-        first = firsts[partition]
-        last = lasts[partition]
-        kind = places[partition] & KIND_MASK
-        offset = places[partition] >> OFFSET_SHIFT
-        first_word = first >> SIX
-        if kind == RUN:
-            continue
-        if kind == BITMAP:
-            for word in range(first_word, (last >> SIX) + ONE):
-                payload[offset + word - first_word] = bitmap[word]
-            payload[offset] &= ALL_ONES << (first & WORD_MASK)
-            payload[offset + (last >> SIX) - first_word] &= low_bits((last & WORD_MASK) + ONE)
-            continue
-        width = places[partition] >> WIDTH_SHIFT & WIDTH_MASK
-        high = offset + low_words(min(size, count - partition * size), width)
-        i = ZERO
-        for word in range(first_word, (last >> SIX) + ONE):
-            bits = bitmap[word]
-            if word == first_word:
-                bits &= ALL_ONES << (first & WORD_MASK)
-            if word == last >> SIX:
-                bits &= low_bits((last & WORD_MASK) + ONE)
-            while bits:
-                value = (word << SIX | trailing_zeros(bits)) - first
-                bits &= bits - ONE
-                write_low(payload, offset, i, width, value)
-                set_bit(payload, high, (value >> width) + i)
-                i += ONE
-
-
-@kernel
-def encode_members_into(members, places, size, payload):
-    """Write every partition of sorted members to its place in a zeroed payload."""
-    count = np.uint64(len(members))
-    for partition in range(np.uint64(len(places))):
-        start = partition * size
-        stop = min(start + size, count)
-        first = members[start]
-        kind = places[partition] & KIND_MASK
-        offset = places[partition] >> OFFSET_SHIFT
-        width = places[partition] >> WIDTH_SHIFT & WIDTH_MASK
-        if kind == BITMAP:
-            for i in range(start, stop):
-                set_bit(payload, offset, members[i] - (first & ~WORD_MASK))
-        elif kind == ELIAS_FANO:
-            high = offset + low_words(stop - start, width)
-            for i in range(stop - start):
-                value = members[start + i] - first
-                write_low(payload, offset, i, width, value)
-                set_bit(payload, high, (value >> width) + i)
-
-
-@kernel
-def decode_bitmap_into(firsts, places, stops, size, count, payload, bitmap):
-    """Set the bit of every member in a zeroed bitmap; returns the number of members met.
-
-    A damaged payload yields another number, or other members, but no access out of bounds.
+    tree : search tree over the first members; its last level holds them
+    places : uint64[partitions + 1], ``payload offset << 8 | width << 2 | kind``, then the end
+    numbers : uint64[partitions], which of the set's partitions these are; empty if all
+    size, count : members of a partition, and of the set
+    payload : uint64[...]
     """
-    num_bits = np.uint64(len(bitmap) - 1) << SIX
-    total = ZERO
-    for partition in range(np.uint64(len(firsts))):
-        first = firsts[partition]
-        kind = places[partition] & KIND_MASK
-        offset = places[partition] >> OFFSET_SHIFT
-        stop = stops[partition]
-        members = min(size, count - partition * size)
-        if kind == RUN:
-            for value in range(first, min(first + members, num_bits)):
-                set_bit(bitmap, ZERO, value)
-                total += ONE
-        elif kind == BITMAP:
-            word = first >> SIX
-            for i in range(min(stop - offset, (num_bits >> SIX) - word)):
-                bitmap[word + i] |= payload[offset + i]
-                total += popcount(payload[offset + i])
-        else:
-            width = places[partition] >> WIDTH_SHIFT & WIDTH_MASK
-            high = offset + low_words(members, width)
-            i = ZERO
-            for word in range(stop - high):
-                bits = payload[high + word]
-                while bits and i < members:
-                    at = word << SIX | trailing_zeros(bits)
-                    bits &= bits - ONE
-                    value = first + ((at - i) << width | read_low(payload, offset, i, width))
-                    if value < num_bits:
-                        set_bit(bitmap, ZERO, value)
-                        total += ONE
-                    i += ONE
-    return total
 
-
-@kernel
-def decode_members_into(firsts, places, stops, shifts, size, count, payload, start, out):
-    """Fill `out` with the members from position `start` on; returns the number written.
-
-    A damaged payload yields fewer, or other members, but no access out of bounds.
-    """
-    written = ZERO
-    wanted = np.uint64(len(out))
-    partition = start // size
-    skip = start % size
-    while written < wanted:
-        first = firsts[partition]
-        kind = places[partition] & KIND_MASK
-        offset = (places[partition] >> OFFSET_SHIFT) - shifts[partition]
-        stop = stops[partition] - shifts[partition]
-        members = min(size, count - partition * size)
-        before = written
-        if kind == RUN:
-            for i in range(skip, min(members, skip + wanted - written)):
-                out[written] = first + i
-                written += ONE
-        else:
-            width = places[partition] >> WIDTH_SHIFT & WIDTH_MASK
-            bits_start = offset if kind == BITMAP else offset + low_words(members, width)
-            i = ZERO
-            for word in range(stop - bits_start):
-                bits = payload[bits_start + word]
-                if i + popcount(bits) <= skip:
-                    i += popcount(bits)
-                    continue
-                while bits and i < members and written < wanted:
-                    at = word << SIX | trailing_zeros(bits)
-                    bits &= bits - ONE
-                    if i >= skip:
-                        if kind == BITMAP:
-                            out[written] = (first & ~WORD_MASK) + at
-                        else:
-                            low = read_low(payload, offset, i, width)
-                            out[written] = first + ((at - i) << width | low)
-                        written += ONE
-                    i += ONE
-                if written == wanted:
-                    break
-        if written < wanted and written - before != members - skip:
-            return written  # damaged: the partition holds another number of members
-        partition += ONE
-        skip = ZERO
-    return written
+    tree: SearchTree
+    places: NDArray[np.uint64]
+    numbers: NDArray[np.uint64]
+    size: np.uint64
+    count: np.uint64
+    payload: NDArray[np.uint64]
 
 
 @inlined
-def find_partition(firsts, starts, shift, value):
-    """The last partition that starts at or below `value`; 0 if there is none.
-
-    starts : uint32[buckets + 1], number of partitions that start below ``bucket << shift``
-    """
-    bucket = min(value >> shift, np.uint64(len(starts) - 2))
-    low = np.uint64(starts[bucket])
-    length = np.uint64(starts[bucket + ONE]) - low + ONE
-    if low:
-        low -= ONE
-    else:
-        length -= ONE
-    while length > ONE:
-        half = length >> ONE
-        # No branch: which half it is, is a coin toss.
-        low += half * np.uint64(firsts[low + half] <= value)
-        length -= half
-    return low
+def first_member(partitions, p):
+    """The first member of a partition."""
+    levels = partitions.tree.levels
+    return partitions.tree.keys[levels[len(levels) - 2] + p]
 
 
 @inlined
-def _skip_zeros(payload, high, stop, wanted):
-    """Position just after `wanted` zeros in the bitmap ``[high, stop)`` of words.
-
-    That is where the members with this high part begin. If there are fewer zeros, a position so
-    far past the end that no member comes after it.
-    """
-    zeros = ZERO
-    word = high
-    while word < stop:
-        in_word = popcount(~payload[word])
-        if zeros + in_word >= wanted:
-            break
-        zeros += in_word
-        word += ONE
-    if word >= stop:
-        return ((stop - high) << SIX) + wanted
-    at = (word - high) << SIX
-    if wanted:
-        at += select_in_word(~payload[word], wanted - zeros - ONE) + ONE
-    return at
+def first_position(partitions, p):
+    """Position in the set of a partition's first member."""
+    if len(partitions.numbers):
+        p = partitions.numbers[p]
+    return p * partitions.size
 
 
 @inlined
-def run_length(bits, base, stop, at):
-    """Number of ones from position `at` on in the bitmap ``[base, stop)`` of words."""
-    length = ZERO
-    word = base + (at >> SIX)
-    if word >= stop:
-        return length
-    zeros = ~bits[word] >> (at & WORD_MASK)
-    if zeros:
-        return trailing_zeros(zeros)
-    length = WORD_BITS - (at & WORD_MASK)
-    word += ONE
-    while word < stop and ~bits[word] == ZERO:
-        length += WORD_BITS
-        word += ONE
-    if word < stop:
-        length += trailing_zeros(~bits[word])
-    return length
-
-
-@inlined
-def search_lows(words, offset, i, length, width, low):
-    """Position of the first low part not below `low` among members ``[i, i + length)``."""
-    # In clusters many members share a high part: a linear search would be most of the time.
-    while length:
-        half = length >> ONE
-        if read_low(words, offset, i + half, width) < low:
-            i += half + ONE
-            length -= half + ONE
-        else:
-            length = half
-    return i
-
-
-@inlined
-def _rank_from(payload, offset, high, stop, members, width, value, at):
-    """(members below `value`, is it one), from where its high part begins in the bitmap."""
-    low = value & low_bits(width)
-    i = min(at - (value >> width), members)
-    end = i + min(run_length(payload, high, stop, at), members - i)
-    i = search_lows(payload, offset, i, end - i, width, low)
-    return i, i < end and read_low(payload, offset, i, width) == low
+def num_members(partitions, p):
+    """Number of a partition's members."""
+    return min(partitions.size, partitions.count - first_position(partitions, p))
 
 
 @inlined
@@ -353,96 +111,273 @@ def _rank_in_bitmap(payload, offset, stop, members, first, value):
 
 
 @kernel
-def ranks_into(
-    firsts, places, stops, shifts, starts, shift, size, count, payload, values, lanes, ranks, found
-):
+def ranks_into(partitions, values, lanes, sums, ranks, found):
     """For every value the number of members below it, and whether it is a member.
 
-    starts, shift : see `find_partition`
-    lanes : uint64[LANES, 2], scratch of the calling thread
+    lanes : uint64[LANES, FIELDS], sums : uint64[9] with a zero first; scratch of the calling thread
     ranks : uint64[n]; found : bool[n]
     """
+    tree, places, payload = partitions.tree, partitions.places, partitions.payload
+    num_partitions = np.uint64(len(places) - 1)
     num_values = np.uint64(len(values))
     for start in range(ZERO, num_values, LANES):
         num_lanes = min(LANES, num_values - start)
         # Each loop asks for what the next one reads: the misses of all lanes overlap.
         for lane in range(num_lanes):
+            lanes[lane, PLACE] = ZERO
+        for level in range(np.uint64(len(tree.levels) - 1)):
+            for lane in range(num_lanes):
+                node = descend(tree, level, lanes[lane, PLACE], values[start + lane])
+                lanes[lane, PLACE] = node
+        for lane in range(num_lanes):
+            p = min(lanes[lane, PLACE], num_partitions - ONE)
+            lanes[lane, PLACE] = p
+            prefetch(places, p)
+        for lane in range(num_lanes):
+            p = lanes[lane, PLACE]
+            offset = places[p] >> OFFSET_SHIFT
+            width = places[p] >> WIDTH_SHIFT & WIDTH_MASK
+            high = offset + low_words(num_members(partitions, p), width)
+            # The search of low parts reads one in every lane, wherever it has none to search.
+            lanes[lane, OFFSET] = offset if places[p] & KIND_MASK == ELIAS_FANO else ZERO
+            lanes[lane, WIDTH] = width
+            lanes[lane, HIGH] = high
+            prefetch(payload, high)
+            prefetch(payload, high + EIGHT)
+        longest = ZERO
+        for lane in range(num_lanes):
+            p = lanes[lane, PLACE]
             value = values[start + lane]
-            prefetch(starts, min(value >> shift, np.uint64(len(starts) - 2)))
+            lanes[lane, BEGIN] = ZERO
+            lanes[lane, END] = ZERO
+            if places[p] & KIND_MASK == ELIAS_FANO and value >= first_member(partitions, p):
+                value -= first_member(partitions, p)
+                width = lanes[lane, WIDTH]
+                members = num_members(partitions, p)
+                high = lanes[lane, HIGH]
+                stop = places[p + ONE] >> OFFSET_SHIFT
+                at = skip_zeros(payload, high, stop, value >> width, sums)
+                begin = min(at - (value >> width), members)
+                length = min(run_of_ones(payload, high, stop, at), members - begin)
+                lanes[lane, BEGIN] = begin
+                lanes[lane, END] = begin + length
+                lanes[lane, LOW] = value & low_mask(width)
+                longest = max(longest, length)
+                middle = (begin + (length >> ONE)) * width >> SIX
+                prefetch(payload, lanes[lane, OFFSET] + middle)
+            lanes[lane, LENGTH] = lanes[lane, END] - lanes[lane, BEGIN]
+        search_lows(payload, lanes, num_lanes, longest)
         for lane in range(num_lanes):
-            partition = find_partition(firsts, starts, shift, values[start + lane])
-            lanes[lane, 0] = partition
-            prefetch(places, partition)
-        for lane in range(num_lanes):
-            partition = lanes[lane, 0]
-            offset = (places[partition] >> OFFSET_SHIFT) - shifts[partition]
-            if places[partition] & KIND_MASK == ELIAS_FANO:
-                width = places[partition] >> WIDTH_SHIFT & WIDTH_MASK
-                offset += low_words(min(size, count - partition * size), width)
-            prefetch(payload, offset)
-        for lane in range(num_lanes):
-            partition = lanes[lane, 0]
+            p = lanes[lane, PLACE]
             value = values[start + lane]
-            if places[partition] & KIND_MASK == ELIAS_FANO and value >= firsts[partition]:
-                value -= firsts[partition]
-                offset = (places[partition] >> OFFSET_SHIFT) - shifts[partition]
-                width = places[partition] >> WIDTH_SHIFT & WIDTH_MASK
-                high = offset + low_words(min(size, count - partition * size), width)
-                stop = stops[partition] - shifts[partition]
-                at = _skip_zeros(payload, high, stop, value >> width)
-                lanes[lane, 1] = at
-                prefetch(payload, offset + ((at - (value >> width)) * width >> SIX))
-        for lane in range(num_lanes):
-            partition = lanes[lane, 0]
-            value = values[start + lane]
-            first = firsts[partition]
-            members = min(size, count - partition * size)
-            kind = places[partition] & KIND_MASK
-            offset = (places[partition] >> OFFSET_SHIFT) - shifts[partition]
-            stop = stops[partition] - shifts[partition]
-            if value < first:
-                rank = ZERO
-                is_member = False
-            elif kind == RUN:
-                rank = min(value - first, members)
-                is_member = value - first < members
-            elif kind == BITMAP:
-                rank, is_member = _rank_in_bitmap(payload, offset, stop, members, first, value)
-            else:
-                width = places[partition] >> WIDTH_SHIFT & WIDTH_MASK
-                high = offset + low_words(members, width)
-                rank, is_member = _rank_from(
-                    payload, offset, high, stop, members, width, value - first, lanes[lane, 1]
-                )
-            ranks[start + lane] = partition * size + rank
+            first = first_member(partitions, p)
+            kind = places[p] & KIND_MASK
+            rank = ZERO
+            is_member = False
+            if kind == ELIAS_FANO:
+                rank = lanes[lane, BEGIN]
+                if rank < lanes[lane, END]:
+                    width = lanes[lane, WIDTH]
+                    low = read_low(payload, lanes[lane, OFFSET], rank * width, low_mask(width))
+                    is_member = low == lanes[lane, LOW]
+            elif value >= first:
+                members = num_members(partitions, p)
+                if kind == RUN:
+                    rank = min(value - first, members)
+                    is_member = value - first < members
+                else:
+                    offset, stop = places[p] >> OFFSET_SHIFT, places[p + ONE] >> OFFSET_SHIFT
+                    rank, is_member = _rank_in_bitmap(payload, offset, stop, members, first, value)
+            ranks[start + lane] = first_position(partitions, p) + rank
             found[start + lane] = is_member
 
 
 @kernel
-def members_into(firsts, places, stops, shifts, size, count, payload, positions, values):
-    """The member at every position, all below `count`."""
+def ranks_of_rising_into(partitions, values, members, ranks, found):
+    """`ranks_into` for rising values, in one walk over the partitions, each decoded once.
+
+    members : uint64[size], scratch
+    """
+    num_partitions = np.uint64(len(partitions.places) - 1)
+    p = ZERO
+    i = ZERO
+    while i < np.uint64(len(values)):
+        # The next partition may begin with the value: it then decides.
+        while p + ONE < num_partitions and first_member(partitions, p + ONE) <= values[i]:
+            p += ONE
+        met = decode_partition(partitions, p, ZERO, num_members(partitions, p), members, ZERO)
+        position = first_position(partitions, p)
+        if met:
+            i = merge_ranks(members, met, position, values, i, ranks, found)
+        # What lies between this partition and the next.
+        while i < np.uint64(len(values)) and (
+            p + ONE == num_partitions or values[i] < first_member(partitions, p + ONE)
+        ):
+            ranks[i] = position + met
+            found[i] = False
+            i += ONE
+
+
+@kernel
+def members_into(partitions, positions, where, values):
+    """The member at every position.
+
+    where : uint64[n], the partition of each position; empty if it is that of the whole set
+    """
+    places, payload = partitions.places, partitions.payload
     for q in range(np.uint64(len(positions))):
-        partition = positions[q] // size
-        i = positions[q] % size
-        first = firsts[partition]
-        kind = places[partition] & KIND_MASK
-        offset = (places[partition] >> OFFSET_SHIFT) - shifts[partition]
-        stop = stops[partition] - shifts[partition]
+        p = where[q] if len(where) else positions[q] // partitions.size
+        i = positions[q] - first_position(partitions, p)
+        first = first_member(partitions, p)
+        kind = places[p] & KIND_MASK
+        offset = places[p] >> OFFSET_SHIFT
+        stop = places[p + ONE] >> OFFSET_SHIFT
         if kind == RUN:
             values[q] = first + i
             continue
-        members = min(size, count - partition * size)
-        width = places[partition] >> WIDTH_SHIFT & WIDTH_MASK
-        bits_start = offset if kind == BITMAP else offset + low_words(members, width)
+        width = places[p] >> WIDTH_SHIFT & WIDTH_MASK
+        word = offset
+        if kind == ELIAS_FANO:
+            word += low_words(num_members(partitions, p), width)
+        high = word
         rank = i
         at = ZERO
-        for word in range(stop - bits_start):
-            bits = payload[bits_start + word]
-            if popcount(bits) > rank:
-                at = word << SIX | select_in_word(bits, rank)
+        while word < stop:
+            count = popcount(payload[word])
+            if count > rank:
+                at = (word - high) << SIX | select_in_word(payload[word], rank)
                 break
-            rank -= popcount(bits)
+            rank -= count
+            word += ONE
         if kind == BITMAP:
             values[q] = (first & ~WORD_MASK) + at
         else:
-            values[q] = first + ((at - i) << width | read_low(payload, offset, i, width))
+            low = read_low(payload, offset, i * width, low_mask(width))
+            values[q] = first + ((at - i) << width | low)
+
+
+@inlined
+def decode_ones(payload, offset, stop, base, start, stop_member, out, written):
+    """Write the positions of the ones ``[start, stop_member)`` of a bitmap, plus `base`.
+
+    Returns how many ones were met, at most `stop_member`.
+    """
+    i = ZERO
+    word = offset
+    while word < stop and i + popcount(payload[word]) <= start:
+        i += popcount(payload[word])
+        word += ONE
+    shift = written - start
+    while word < stop and i < stop_member:
+        bits = payload[word]
+        at = base + ((word - offset) << SIX)
+        word += ONE
+        if i < start:
+            bits = drop_ones(bits, start - i)
+            i = start
+        if i + popcount(bits) > stop_member:
+            bits ^= drop_ones(bits, stop_member - i)
+        while bits:
+            out[shift + i] = at + trailing_zeros(bits)
+            bits &= bits - ONE
+            i += ONE
+    return i
+
+
+@inlined
+def decode_partition(partitions, p, start, stop_member, out, written):
+    """Write the members ``[start, stop_member)`` of a partition, from `written` on.
+
+    Returns how many members were met, less than `stop_member` if the partition is damaged.
+    """
+    places, payload = partitions.places, partitions.payload
+    first = first_member(partitions, p)
+    kind = places[p] & KIND_MASK
+    offset = places[p] >> OFFSET_SHIFT
+    stop = places[p + ONE] >> OFFSET_SHIFT
+    if kind == RUN:
+        for i in range(stop_member - start):
+            out[written + i] = first + start + i
+        return stop_member
+    if kind == BITMAP:
+        base = first & ~WORD_MASK
+        return decode_ones(payload, offset, stop, base, start, stop_member, out, written)
+    width = places[p] >> WIDTH_SHIFT & WIDTH_MASK
+    high = offset + low_words(num_members(partitions, p), width)
+    return decode_stretch(
+        payload, offset, high, high, ZERO, stop, first, width, start, stop_member, out, written
+    )
+
+
+@kernel
+def decode_into(partitions, p, skip, out):
+    """Fill `out` with the members from the one at `skip` of partition `p` on.
+
+    Returns the number written, less than wanted if a partition holds fewer than it should.
+    """
+    written = ZERO
+    wanted = np.uint64(len(out))
+    while written < wanted:
+        stop_member = min(num_members(partitions, p), skip + wanted - written)
+        met = decode_partition(partitions, p, skip, stop_member, out, written)
+        written += met - min(skip, met)
+        if met < stop_member:
+            break
+        p += ONE
+        skip = ZERO
+    return written
+
+
+@kernel
+def decode_bitmap_into(partitions, start, last, bitmap):
+    """Set the bits of the members in ``[start, last]`` in a zeroed bitmap.
+
+    start : value of the bitmap's first bit, a multiple of 64; bits after `last` in the last word
+    may be set too
+    Returns the number of members met in all partitions, those out of the range included.
+    """
+    places, payload = partitions.places, partitions.payload
+    total = ZERO
+    num_words = ((last - start) >> SIX) + ONE
+    for p in range(np.uint64(len(places) - 1)):
+        first = first_member(partitions, p)
+        kind = places[p] & KIND_MASK
+        offset = places[p] >> OFFSET_SHIFT
+        stop = places[p + ONE] >> OFFSET_SHIFT
+        members = num_members(partitions, p)
+        if kind == RUN:
+            total += members
+            begin, end = max(first, start), min(first + (members - ONE), last)
+            if begin <= end:
+                for i in range(end - begin + ONE):
+                    set_bit(bitmap, ZERO, begin - start + i)
+        elif kind == BITMAP:
+            for word in range(offset, stop):
+                total += popcount(payload[word])
+                at = (first >> SIX) + (word - offset)
+                # One comparison for both ends: what lies before the start wraps around.
+                at -= start >> SIX
+                if at < num_words:
+                    bitmap[at] |= payload[word]
+        else:
+            width = places[p] >> WIDTH_SHIFT & WIDTH_MASK
+            high = offset + low_words(members, width)
+            mask = low_mask(width)
+            i, at, ones = ZERO, ZERO, ZERO
+            for word in range(high, stop):
+                bits = payload[word]
+                while bits and i < members:
+                    part = ((word - high) << SIX | trailing_zeros(bits)) - i
+                    bits &= bits - ONE
+                    low = read_low(payload, offset, i * width, mask)
+                    value = first + (part << width | low) - start
+                    if value <= last - start:
+                        # The word is kept in a register, see `coding.push_low`.
+                        if value >> SIX != at:
+                            bitmap[at] |= ones
+                            at, ones = value >> SIX, ZERO
+                        ones |= ONE << (value & WORD_MASK)
+                    i += ONE
+            bitmap[at] |= ones
+            total += i
+    return total

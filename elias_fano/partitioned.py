@@ -8,9 +8,9 @@ run
 bitmap
     the 64-bit words of the plain bitmap of the set, from the word of `b` on;
 Elias–Fano
-    with ``l = max(0, floor(log2(u / m)))``: the `l` low bits of each ``x - b``, packed, then a
-    bitmap with bit ``((x - b) >> l) + i`` set for member `i`: at most
-    ``2 + log2(u / m)`` bits a member.
+    with ``l = max(0, floor(log2(u / m)))``, at most 57: the `l` low bits of each ``x - b``, packed
+    into words, then the words of a bitmap with bit ``((x - b) >> l) + i`` set for member `i`: at
+    most ``2 + log2(u / m)`` bits a member.
 
 A directory gives each partition's first member, kind, width `l` and place, so a query reads the
 directory and one partition. Serialised, everything is one array of little-endian 64-bit words::
@@ -27,44 +27,54 @@ indexes" (2014).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .bits import ONE, SIX, WORD_MASK, ZERO, empty_bitmap
+from .coding import FIELDS, MAX_WIDTH
 from .interface import (
+    HEADER_WORDS,
     MAX_UNIVERSE,
     DamagedSet,
+    Header,
+    SetBuilder,
     SortedSet,
     Words,
     WordSource,
     as_members,
     checked_universe,
 )
-from .partition_kernels import (
+from .partition_encoding import (
     BITMAP,
     ELIAS_FANO,
     KIND_MASK,
-    LANES,
     OFFSET_SHIFT,
     RUN,
     WIDTH_MASK,
     WIDTH_SHIFT,
-    decode_bitmap_into,
-    decode_members_into,
     encode_bitmap_into,
     encode_members_into,
-    members_into,
     partition_bounds_into,
-    ranks_into,
 )
+from .partition_kernels import (
+    LANES,
+    Partitions,
+    decode_bitmap_into,
+    decode_into,
+    members_into,
+    ranks_into,
+    ranks_of_rising_into,
+)
+from .search_tree import build_tree, find_into
 
 MAGIC = int.from_bytes(b"EFPART01", "little")
-VERSION = 1
-HEADER_WORDS = 8
-EMPTY_UNIVERSE = 1
-DEFAULT_PARTITION_SIZE = 256
+DEFAULT_PARTITION_SIZE = 128
+
+_NO_WORDS = np.empty(0, dtype=np.uint64)
 
 
 class PartitionedEliasFano(SortedSet):
@@ -80,19 +90,17 @@ class PartitionedEliasFano(SortedSet):
     """
 
     def __init__(self, source: WordSource) -> None:
-        header = source[0:HEADER_WORDS]
-        if len(header) < HEADER_WORDS or int(header[0]) != MAGIC:
-            raise DamagedSet("no partitioned Elias-Fano set: the first word is not its magic")
-        if int(header[1]) != VERSION:
-            raise DamagedSet(f"set version {int(header[1])}; this program reads {VERSION}")
-        universe, self._count, self._size, num_partitions, payload_words, flags = (
-            int(word) for word in header[2:8]
+        self.source = source
+        header = Header.parse(source[0:HEADER_WORDS], MAGIC)
+        self.universe, self._count, self._size = (
+            header.universe,
+            header.num_members,
+            header.parameter,
         )
-        self.universe = universe or (0 if flags & EMPTY_UNIVERSE else MAX_UNIVERSE)
+        num_partitions, payload_words = header.lengths
         self._payload_start = HEADER_WORDS + 2 * num_partitions
         if (
             self._size == 0
-            or self._count > self.universe
             or num_partitions != -(-self._count // self._size)
             or self._payload_start + payload_words != len(source)
         ):
@@ -103,11 +111,10 @@ class PartitionedEliasFano(SortedSet):
             )
         directory = source[HEADER_WORDS : self._payload_start]
         self._firsts = directory[:num_partitions]
-        self._places = directory[num_partitions:]
-        self._source = source
-        self._stops = self._checked_stops(payload_words)
-        self._no_shifts = np.zeros(num_partitions, dtype=np.uint64)
-        self._starts, self._shift = self._buckets()
+        self._places = np.append(
+            directory[num_partitions:], np.uint64(payload_words << int(OFFSET_SHIFT))
+        )
+        self._check_directory()
 
     @classmethod
     def from_members(
@@ -115,7 +122,7 @@ class PartitionedEliasFano(SortedSet):
     ) -> PartitionedEliasFano:
         """The set of sorted members; `universe` is one past the last unless given.
 
-        options : `partition_size` and `bitmap_bias` of `encode_members`
+        options : `partition_size` and `bitmap_bias` of `encode_bitmap`
         """
         flat = as_members(members, MAX_UNIVERSE)
         if universe is None:
@@ -132,137 +139,145 @@ class PartitionedEliasFano(SortedSet):
             builder.push(chunk)
         return cls(builder.finish())
 
-    def _checked_stops(self, payload_words: int) -> Words:
-        """End of every partition's payload, after making sure no query can leave it."""
-        offsets = self._places >> OFFSET_SHIFT
-        stops = np.append(offsets[1:], np.uint64(payload_words)) if len(offsets) else offsets
-        members = np.full(len(offsets), self._size, dtype=np.uint64)
-        if len(members):
-            members[-1] = self._count - (len(members) - 1) * self._size
-        widths = self._places >> WIDTH_SHIFT & WIDTH_MASK
-        kinds = self._places & KIND_MASK
+    def _check_directory(self) -> None:
+        """Make sure that no query can leave its partition."""
+        offsets, places = self._places >> OFFSET_SHIFT, self._places[:-1]
+        num_partitions = len(places)
+        members = np.full(num_partitions, self._size, dtype=np.uint64)
+        if num_partitions:
+            members[-1] = self._count - (num_partitions - 1) * self._size
+        widths = places >> WIDTH_SHIFT & WIDTH_MASK
+        kinds = places & KIND_MASK
         with np.errstate(over="ignore"):
-            least = np.where(kinds == ELIAS_FANO, (members * widths + WORD_MASK) >> SIX, ZERO)
-            fits = (stops >= offsets) & (stops - offsets >= least)
+            low_words = (members * widths + WORD_MASK) >> SIX
+            least = np.where(kinds == ELIAS_FANO, low_words + ONE, ZERO)
+            fits = (offsets[1:] >= offsets[:-1]) & (offsets[1:] - offsets[:-1] >= least)
         if not (
             np.all(fits)
             and np.all(kinds <= ELIAS_FANO)
+            and np.all(widths <= MAX_WIDTH)
+            and offsets[0] == 0
             and np.all(self._firsts[1:] > self._firsts[:-1])
-            and (not len(offsets) or (offsets[0] == 0 and int(self._firsts[-1]) < self.universe))
+            and (not num_partitions or int(self._firsts[-1]) < self.universe)
         ):
             raise DamagedSet("set directory contradicts itself")
-        return stops
-
-    def _buckets(self) -> tuple[NDArray[np.uint32], np.uint64]:
-        """Where in the directory the values of each bucket begin: two buckets a partition.
-
-        Returns (uint32[buckets + 1], shift that makes a value its bucket).
-        """
-        num_partitions = len(self._firsts)
-        if not num_partitions:
-            return np.zeros(2, dtype=np.uint32), np.uint64(63)
-        last = int(self._firsts[-1])
-        shift = max(last.bit_length() - (2 * num_partitions).bit_length(), 0)
-        buckets = np.arange((last >> shift) + 1, dtype=np.uint64) << np.uint64(shift)
-        starts = np.searchsorted(self._firsts, buckets)
-        return np.append(starts, num_partitions).astype(np.uint32), np.uint64(shift)
 
     def __len__(self) -> int:
         return self._count
 
     @property
-    def nbytes(self) -> int:
-        """Bytes of the set, serialised."""
-        return 8 * len(self._source)
-
-    @property
-    def words(self) -> Words:
-        """The serialised set."""
-        return self._source[0 : len(self._source)]
-
-    @property
     def num_partitions(self) -> dict[str, int]:
         """Number of partitions of each kind."""
-        kinds = np.bincount((self._places & KIND_MASK).astype(np.int64), minlength=3)
+        kinds = np.bincount((self._places[:-1] & KIND_MASK).astype(np.int64), minlength=3)
         return dict(zip(("run", "bitmap", "elias_fano"), kinds.tolist(), strict=True))
+
+    # --- queries ------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def _all(self) -> Partitions:
+        """All partitions, with the payload as the source gives it."""
+        payload = self.source[self._payload_start : len(self.source)]
+        return self._partitions(self._firsts, self._places, _NO_WORDS, payload)
+
+    def _partitions(
+        self, firsts: Words, places: Words, numbers: Words, payload: Words
+    ) -> Partitions:
+        return Partitions(
+            build_tree(firsts), places, numbers, np.uint64(self._size), np.uint64(self._count),
+            payload,
+        )  # fmt: skip
+
+    @functools.cached_property
+    def _directory(self) -> Partitions:
+        """All partitions without their payload."""
+        return self._partitions(self._firsts, self._places, _NO_WORDS, _NO_WORDS)
+
+    def _read(self, numbers: NDArray[np.uint64]) -> Partitions:
+        """The partitions of rising numbers, of which there is at least one, with their payload."""
+        offsets = self._places >> OFFSET_SHIFT
+        starts, stops = offsets[numbers], offsets[numbers + ONE]
+        # Neighbours are read at once.
+        cuts = np.flatnonzero(np.diff(numbers) > ONE) + 1
+        pieces = [
+            self.source[self._payload_start + int(a) : self._payload_start + int(b)]
+            for a, b in zip(
+                starts[np.concatenate([[0], cuts])], stops[np.append(cuts - 1, -1)], strict=True
+            )
+        ]
+        ends = np.cumsum(stops - starts, dtype=np.uint64)
+        forms = self._places[numbers] & ((ONE << OFFSET_SHIFT) - ONE)
+        places = np.append((ends - (stops - starts)) << OFFSET_SHIFT | forms,
+                           ends[-1:] << OFFSET_SHIFT)  # fmt: skip
+        payload = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+        return self._partitions(self._firsts[numbers], places, numbers, payload)
+
+    def _partitions_of(self, values: Words) -> Partitions:
+        """Partitions that decide about values: all where they are in memory."""
+        if self._is_in_memory:
+            return self._all
+        numbers = np.empty(len(values), dtype=np.uint64)
+        find_into(self._directory.tree, np.uint64(len(self._firsts)), values, numbers)
+        return self._read(np.unique(numbers))
 
     def _ranks(self, values: Words) -> tuple[Words, NDArray[np.bool_]]:
         ranks = np.zeros(len(values), dtype=np.uint64)
         found = np.zeros(len(values), dtype=np.bool_)
-        if not self._count:
+        if not self._count or not len(values):
             return ranks, found
-        partitions = None
-        if not self._is_in_memory:
-            after = np.searchsorted(self._firsts, values, side="right")
-            partitions = np.unique(np.maximum(after, 1) - 1)
-        payload, shifts = self._read_partitions(partitions)
-        ranks_into(
-            self._firsts, self._places, self._stops, shifts, self._starts, self._shift,
-            np.uint64(self._size), np.uint64(self._count), payload, values,
-            np.empty((int(LANES), 2), dtype=np.uint64), ranks, found,
-        )  # fmt: skip
+        partitions = self._partitions_of(values)
+        if self._is_dense_walk(values):
+            members = np.empty(self._size, dtype=np.uint64)
+            ranks_of_rising_into(partitions, values, members, ranks, found)
+        else:
+            lanes = np.empty((int(LANES), FIELDS), dtype=np.uint64)
+            ranks_into(partitions, values, lanes, np.zeros(9, np.uint64), ranks, found)
         return ranks, found
 
     def _members(self, positions: Words) -> Words:
         members = np.empty(len(positions), dtype=np.uint64)
-        partitions = None
-        if not self._is_in_memory:
-            partitions = np.unique(positions // np.uint64(self._size)).astype(np.int64)
-        payload, shifts = self._read_partitions(partitions)
-        members_into(
-            self._firsts, self._places, self._stops, shifts, np.uint64(self._size),
-            np.uint64(self._count), payload, positions, members,
-        )  # fmt: skip
+        if not len(positions):
+            return members
+        if self._is_in_memory:
+            members_into(self._all, positions, _NO_WORDS, members)
+        else:
+            numbers, where = np.unique(positions // np.uint64(self._size), return_inverse=True)
+            members_into(self._read(numbers), positions, where.astype(np.uint64), members)
         return members
 
-    def decode(self, start: int = 0, stop: int | None = None) -> Words:
-        """The members at the positions ``[start, stop)`` as an array. Raises DamagedSet."""
-        start, stop = self._checked_range(start, stop)
-        members = np.empty(stop - start, dtype=np.uint64)
-        if len(members):
-            run = np.arange(start // self._size, (stop - 1) // self._size + 1)
-            payload, shifts = self._read_partitions(None if self._is_in_memory else run)
-            written = decode_members_into(
-                self._firsts, self._places, self._stops, shifts, np.uint64(self._size),
-                np.uint64(self._count), payload, np.uint64(start), members,
-            )  # fmt: skip
-            if written != len(members):
-                raise DamagedSet(f"{len(members)} members from {start} on decode to {written}")
-        return members
+    def _decode_into(self, start: int, members: Words) -> int:
+        first, skip = divmod(start, self._size)
+        partitions = self._run(first, (start + len(members) - 1) // self._size)
+        return int(decode_into(partitions, ZERO, np.uint64(skip), members))
 
-    def to_bitmap(self) -> Words:
-        """The plain bitmap of the set over its whole universe, spare word included."""
-        bitmap = empty_bitmap(self.universe)
-        if self._count:
-            payload, _ = self._read_partitions(None)
-            met = decode_bitmap_into(
-                self._firsts, self._places, self._stops, np.uint64(self._size),
-                np.uint64(self._count), payload, bitmap,
-            )  # fmt: skip
-            if met != self._count:
-                raise DamagedSet(f"set of {self._count} members decodes to {met}")
+    def _run(self, first: int, last: int) -> Partitions:
+        return self._read(np.arange(first, last + 1, dtype=np.uint64))
+
+    def to_bitmap(self, start: int = 0, stop: int | None = None) -> Words:
+        """The plain bitmap of the values in ``[start, stop)``, spare word included.
+
+        start : a multiple of 64; stop : the universe unless given
+        Reads only the partitions of the range. Raises DamagedSet.
+        """
+        stop = self.universe if stop is None else stop
+        if not 0 <= start <= stop <= self.universe or start % 64:
+            raise ValueError(
+                f"values {start} to {stop}: they must lie in 0 to {self.universe}, and the first "
+                "be a multiple of 64"
+            )
+        bitmap = empty_bitmap(stop - start)
+        end = int(np.searchsorted(self._firsts, np.uint64(max(stop, 1) - 1), side="right"))
+        if start == stop or not end:
+            return bitmap
+        begin = int(np.searchsorted(self._firsts[:end], np.uint64(start), side="right"))
+        begin = max(begin - 1, 0)
+        partitions = self._run(begin, end - 1)
+        met = decode_bitmap_into(partitions, np.uint64(start), np.uint64(stop - 1), bitmap)
+        expected = min(end * self._size, self._count) - begin * self._size
+        if met != expected:
+            raise DamagedSet(f"{expected} members decode to {met}")
+        if stop % 64:
+            bitmap[(stop - start) // 64] &= (ONE << np.uint64(stop % 64)) - ONE
         return bitmap
-
-    @property
-    def _is_in_memory(self) -> bool:
-        return isinstance(self._source, np.ndarray)
-
-    def _read_partitions(self, partitions: NDArray[np.int64] | None) -> tuple[Words, Words]:
-        """Payload of some partitions (None: all), and by how much each lies before its place."""
-        if partitions is None:
-            return self._source[self._payload_start : len(self._source)], self._no_shifts
-        shifts = np.zeros(len(self._places), dtype=np.uint64)
-        pieces = [np.zeros(0, dtype=np.uint64)]
-        length = 0
-        for run in np.split(partitions, np.flatnonzero(np.diff(partitions) > 1) + 1):
-            if not len(run) or not self._count:
-                continue
-            start = int(self._places[run[0]] >> OFFSET_SHIFT)
-            stop = int(self._stops[run[-1]])
-            pieces.append(self._source[self._payload_start + start : self._payload_start + stop])
-            shifts[run] = start - length
-            length += stop - start
-        return np.concatenate(pieces), shifts
 
 
 def encode_members(
@@ -282,12 +297,14 @@ def encode_bitmap(
     bitmap: Words,
     universe: int,
     *,
+    start: int = 0,
     partition_size: int = DEFAULT_PARTITION_SIZE,
     bitmap_bias: float = 1.0,
 ) -> Words:
     """The serialised set of the bits set in a bitmap with a spare word.
 
-    universe : number of bits that count; the bits after them must be zero
+    universe : what the members are below; no bit may stand for a value beyond it
+    start : value of the first bit, a multiple of 64
     partition_size : members of a partition, at least 64
     bitmap_bias : hold a partition as a bitmap up to this many times the size of its Elias–Fano
         form: bitmaps of structured sets compress better afterwards, and are faster
@@ -295,21 +312,25 @@ def encode_bitmap(
     """
     _check_partition_size(partition_size)
     universe = checked_universe(universe)
+    if start % 64 or not 0 <= start < MAX_UNIVERSE:
+        raise ValueError(f"start is {start}; it must be a multiple of 64 below 2^64")
     count = int(np.bitwise_count(bitmap).sum(dtype=np.uint64))
     num_partitions = -(-count // partition_size)
     firsts = np.empty(num_partitions, dtype=np.uint64)
     lasts = np.empty(num_partitions, dtype=np.uint64)
-    partition_bounds_into(bitmap, np.uint64(partition_size), firsts, lasts)
+    partition_bounds_into(bitmap, np.uint64(start), np.uint64(partition_size), firsts, lasts)
     if num_partitions and int(lasts[-1]) >= universe:
         raise ValueError(f"member {int(lasts[-1])} is not below the universe {universe}")
     forms, num_words = _smallest_forms(firsts, lasts, partition_size, count, bitmap_bias)
     stops = np.cumsum(num_words, dtype=np.uint64)
     places = (stops - num_words) << OFFSET_SHIFT | forms
     payload_words = int(stops[-1]) if num_partitions else 0
-    words = _framed(universe, count, partition_size, firsts, places, payload_words)
+    header = Header(MAGIC, universe, count, partition_size, (num_partitions, payload_words)).words()
+    words = np.zeros(len(header) + 2 * num_partitions + payload_words, dtype=np.uint64)
+    np.concatenate([header, firsts, places], out=words[: len(words) - payload_words])
     encode_bitmap_into(
-        bitmap, firsts, lasts, places, np.uint64(partition_size), np.uint64(count),
-        words[len(words) - payload_words :],
+        bitmap, np.uint64(start), firsts, lasts, places, np.uint64(partition_size),
+        np.uint64(count), words[len(words) - payload_words :],
     )  # fmt: skip
     return words
 
@@ -317,19 +338,6 @@ def encode_bitmap(
 def _check_partition_size(partition_size: int) -> None:
     if partition_size < 64:
         raise ValueError(f"partition_size is {partition_size}; at least 64 members are needed")
-
-
-def _framed(
-    universe: int, count: int, size: int, firsts: Words, places: Words, payload_words: int
-) -> Words:
-    """The words of a set with header and directory filled in, its payload still zero."""
-    flags = 0 if universe else EMPTY_UNIVERSE
-    header = [MAGIC, VERSION, universe % MAX_UNIVERSE, count, size, len(firsts), payload_words]
-    words = np.zeros(HEADER_WORDS + 2 * len(firsts) + payload_words, dtype=np.uint64)
-    words[:HEADER_WORDS] = np.array([*header, flags], dtype=np.uint64)
-    words[HEADER_WORDS : HEADER_WORDS + len(firsts)] = firsts
-    words[HEADER_WORDS + len(firsts) : HEADER_WORDS + 2 * len(firsts)] = places
-    return words
 
 
 def _smallest_forms(
@@ -343,6 +351,7 @@ def _smallest_forms(
     reach = lasts - firsts
     # log2 of the mean gap; a width one off, where the float rounds, costs a bit and no more.
     widths = np.log2(np.maximum(reach / np.maximum(members, 1), 1.0)).astype(np.uint64)
+    widths = np.minimum(widths, MAX_WIDTH)
     low_words = (members * widths.astype(np.int64) + 63) // 64
     high_words = (members + (reach >> widths).astype(np.int64) + 63) // 64
     elias_fano_words = low_words + high_words
@@ -357,7 +366,7 @@ def _smallest_forms(
     return forms.astype(np.uint64), num_words
 
 
-class Builder:
+class Builder(SetBuilder):
     """Builds a set from a stream of sorted chunks.
 
     Beside the finished partitions it holds less than one partition of members.
@@ -374,31 +383,20 @@ class Builder:
         *,
         partition_size: int = DEFAULT_PARTITION_SIZE,
         bitmap_bias: float = 1.0,
+        spool_directory: Path | None = None,
     ) -> None:
         _check_partition_size(partition_size)
-        self._universe = checked_universe(universe)
+        super().__init__(universe, 3, spool_directory)
         self._size = partition_size
         self._bias = bitmap_bias
-        self._pending = np.empty(0, dtype=np.uint64)
-        self._last = -1
-        self._count = 0
-        self._firsts: list[Words] = []
-        self._forms: list[Words] = []
-        self._num_words: list[Words] = []
-        self._payload: list[Words] = []
+        self._pending = _NO_WORDS
 
-    def push(self, members: ArrayLike) -> None:
-        """Append members, sorted and above all before. Raises TypeError, ValueError."""
-        flat = as_members(members, self._universe, self._last)
-        if not len(flat):
-            return
-        self._last = int(flat[-1])
-        self._count += len(flat)
+    def _take(self, members: Words) -> None:
         if len(self._pending):
-            flat = np.concatenate([self._pending, flat])
-        whole = len(flat) - len(flat) % self._size
-        self._pending = flat[whole:].copy()
-        self._encode(flat[:whole])
+            members = np.concatenate([self._pending, members])
+        whole = len(members) - len(members) % self._size
+        self._pending = members[whole:].copy()
+        self._encode(members[:whole])
 
     def _encode(self, members: Words) -> None:
         if not len(members):
@@ -407,25 +405,19 @@ class Builder:
         lasts = np.append(members[self._size - 1 :: self._size][: len(firsts) - 1], members[-1])
         forms, num_words = _smallest_forms(firsts, lasts, self._size, len(members), self._bias)
         stops = np.cumsum(num_words, dtype=np.uint64)
+        offsets = stops - num_words
         payload = np.zeros(int(stops[-1]), dtype=np.uint64)
-        places = (stops - num_words) << OFFSET_SHIFT | forms
-        encode_members_into(members, places, np.uint64(self._size), payload)
-        self._firsts.append(firsts)
-        self._forms.append(forms)
-        self._num_words.append(num_words)
-        self._payload.append(payload)
+        encode_members_into(
+            members, offsets << OFFSET_SHIFT | forms, np.uint64(self._size), payload
+        )
+        of_firsts, of_places, of_payload = self._sections
+        of_firsts.append(firsts)
+        of_places.append((offsets + np.uint64(len(of_payload))) << OFFSET_SHIFT | forms)
+        of_payload.append(payload)
 
-    def finish(self, expected_count: int | None = None) -> Words:
-        """The serialised set. Raises ValueError if it has not `expected_count` members."""
-        if expected_count is not None and expected_count != self._count:
-            raise ValueError(f"{self._count} members were pushed, {expected_count} expected")
+    def _close(self) -> Header:
         self._encode(self._pending)
-        none = np.empty(0, dtype=np.uint64)
-        num_words = np.concatenate([none, *self._num_words])
-        offsets = np.cumsum(num_words, dtype=np.uint64) - num_words
-        places = offsets << OFFSET_SHIFT | np.concatenate([none, *self._forms])
-        firsts = np.concatenate([none, *self._firsts])
-        payload_words = int(num_words.sum())
-        words = _framed(self._universe, self._count, self._size, firsts, places, payload_words)
-        np.concatenate([none, *self._payload], out=words[len(words) - payload_words :])
-        return words
+        self._pending = _NO_WORDS
+        of_firsts, _, of_payload = self._sections
+        lengths = (len(of_firsts), len(of_payload))
+        return Header(MAGIC, self._universe, self._count, self._size, lengths)

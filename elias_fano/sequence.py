@@ -1,6 +1,7 @@
 """Elias–Fano: a strictly increasing sequence of integers in at most ``2 + log2(u / n)`` bits each.
 
-A sequence of `n` members below a universe `u` is cut at ``l = max(0, floor(log2(u / n)))`` bits:
+A sequence of `n` members below a universe `u` is cut at ``l = max(0, floor(log2(u / n)))`` bits, at
+most 57:
 
 lows
     the `l` low bits of every member, packed;
@@ -24,38 +25,49 @@ P. Elias, "Efficient storage and retrieval by content and address of static file
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .coding import FIELDS, MAX_WIDTH
 from .interface import (
+    HEADER_WORDS,
     MAX_UNIVERSE,
     DamagedSet,
+    Header,
+    SetBuilder,
     SortedSet,
     Words,
+    WordSource,
     as_members,
-    checked_universe,
 )
 from .partition_kernels import LANES
 from .sequence_kernels import (
-    append_members_into,
+    Stretch,
+    append_lows_into,
+    append_ones_into,
     decode_into,
     members_into,
     ranks_into,
-    sample_ones_into,
+    ranks_of_rising_into,
 )
 
 MAGIC = int.from_bytes(b"EFSEQU01", "little")
-VERSION = 1
-HEADER_WORDS = 8
-EMPTY_UNIVERSE = 1
 BLOCK_WORDS = 64
 HINT_STEP = 4096
+WALK_MEMBERS = 1024
+"""Members that a walk along rising queries decodes at a time."""
+PAGE_WORDS = 1 << 14
+"""Words of the bitmap of high parts that a builder fills at a time."""
 
 
 class EliasFano(SortedSet):
-    """A sequence opened from its serialised words, all of which are in memory or mapped.
+    """A sequence opened from its serialised words.
+
+    Opening reads the header and the samples, the first query all the rest.
 
     >>> s = EliasFano.from_members([3, 5, 100, 4000], universe=10_000)
     >>> len(s), s[2], 100 in s, s.index_of(np.array([5, 6]))
@@ -64,41 +76,34 @@ class EliasFano(SortedSet):
     (2, (3, 4000), (1, 5), [3, 5, 100, 4000])
     """
 
-    def __init__(self, words: Words) -> None:
-        if len(words) < HEADER_WORDS or int(words[0]) != MAGIC:
-            raise DamagedSet("no Elias-Fano sequence: the first word is not its magic")
-        if int(words[1]) != VERSION:
-            raise DamagedSet(f"sequence version {int(words[1])}; this program reads {VERSION}")
-        universe, self._count, width, low_words, high_words, flags = (
-            int(word) for word in words[2:8]
+    def __init__(self, source: WordSource) -> None:
+        self.source = source
+        header = Header.parse(source[0:HEADER_WORDS], MAGIC)
+        self.universe, self._count, self._width = (
+            header.universe,
+            header.num_members,
+            header.parameter,
         )
-        self.universe = universe or (0 if flags & EMPTY_UNIVERSE else MAX_UNIVERSE)
+        self._low_words, high_words = header.lengths
         num_samples = -(-high_words // BLOCK_WORDS) + 1
-        lows = HEADER_WORDS + num_samples
+        self._payload_start = HEADER_WORDS + num_samples
         if (
-            width > 63
-            or self._count > self.universe
-            or low_words != -(-self._count * width // 64)
+            self._width > MAX_WIDTH
+            or self._low_words != -(-self._count * self._width // 64)
             or high_words < -(-self._count // 64)
-            or lows + low_words + high_words != len(words)
+            or self._payload_start + self._low_words + high_words != len(source)
         ):
             raise DamagedSet(
-                f"sequence header contradicts itself: {self._count} members of {width} low bits "
-                f"below {self.universe} in {low_words} + {high_words} of {len(words)} words"
+                f"sequence header contradicts itself: {self._count} members of {self._width} low "
+                f"bits below {self.universe} in {self._low_words} + {high_words} of "
+                f"{len(source)} words"
             )
-        self._words = words
-        self._width = np.uint64(width)
-        self._samples = words[HEADER_WORDS:lows]
-        self._lows = words[lows : lows + low_words]
-        self._highs = words[lows + low_words :]
+        self._samples = source[HEADER_WORDS : self._payload_start]
         if int(self._samples[-1]) != self._count or np.any(
             self._samples[1:] - self._samples[:-1] > np.uint64(64 * BLOCK_WORDS)
         ):
             raise DamagedSet("sequence samples contradict the header")
-        self._one_hints = _hints(self._samples)
-        bits = np.arange(num_samples, dtype=np.uint64) * np.uint64(64 * BLOCK_WORDS)
-        bits[-1] = 64 * high_words
-        self._zero_hints = _hints(bits - self._samples)
+        self._num_bits = 64 * high_words
 
     @classmethod
     def from_members(cls, members: ArrayLike, universe: int | None = None) -> EliasFano:
@@ -106,9 +111,7 @@ class EliasFano(SortedSet):
         flat = as_members(members, MAX_UNIVERSE)
         if universe is None:
             universe = int(flat[-1]) + 1 if len(flat) else 0
-        builder = SequenceBuilder(len(flat), universe)
-        builder.push(flat)
-        return cls(builder.finish())
+        return cls.from_chunks([flat], len(flat), universe)
 
     @classmethod
     def from_chunks(cls, chunks: Iterable[ArrayLike], count: int, universe: int) -> EliasFano:
@@ -121,45 +124,39 @@ class EliasFano(SortedSet):
     def __len__(self) -> int:
         return self._count
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the sequence, serialised."""
-        return int(self._words.nbytes)
-
-    @property
-    def words(self) -> Words:
-        """The serialised sequence."""
-        return self._words
+    @functools.cached_property
+    def _stretch(self) -> Stretch:
+        """The sequence as kernels take it, all of it read."""
+        bits = np.arange(len(self._samples), dtype=np.uint64) * np.uint64(64 * BLOCK_WORDS)
+        bits[-1] = self._num_bits
+        return Stretch(
+            samples=self._samples,
+            zero_hints=_hints(bits - self._samples),
+            one_hints=_hints(self._samples),
+            width=np.uint64(self._width),
+            count=np.uint64(self._count),
+            high=np.uint64(self._low_words),
+            payload=self.source[self._payload_start : len(self.source)],
+        )
 
     def _ranks(self, values: Words) -> tuple[Words, NDArray[np.bool_]]:
         ranks = np.empty(len(values), dtype=np.uint64)
         found = np.empty(len(values), dtype=np.bool_)
-        ranks_into(
-            self._lows, self._highs, self._samples, self._zero_hints, self._width,
-            np.uint64(self._count), values, np.empty((int(LANES), 2), dtype=np.uint64), ranks,
-            found,
-        )  # fmt: skip
+        if self._is_dense_walk(values):
+            members = np.empty(WALK_MEMBERS, dtype=np.uint64)
+            ranks_of_rising_into(self._stretch, values, members, ranks, found)
+        else:
+            lanes = np.empty((int(LANES), FIELDS), dtype=np.uint64)
+            ranks_into(self._stretch, values, lanes, np.zeros(9, np.uint64), ranks, found)
         return ranks, found
 
     def _members(self, positions: Words) -> Words:
         members = np.empty(len(positions), dtype=np.uint64)
-        members_into(
-            self._lows, self._highs, self._samples, self._one_hints, self._width, positions, members
-        )
+        members_into(self._stretch, positions, members)
         return members
 
-    def decode(self, start: int = 0, stop: int | None = None) -> Words:
-        """The members at the positions ``[start, stop)`` as an array. Raises DamagedSet."""
-        start, stop = self._checked_range(start, stop)
-        members = np.empty(stop - start, dtype=np.uint64)
-        if len(members):
-            written = decode_into(
-                self._lows, self._highs, self._samples, self._one_hints, self._width,
-                np.uint64(start), members,
-            )  # fmt: skip
-            if written != len(members):
-                raise DamagedSet(f"{len(members)} members from {start} on decode to {written}")
-        return members
+    def _decode_into(self, start: int, members: Words) -> int:
+        return int(decode_into(self._stretch, np.uint64(start), members))
 
 
 def _hints(before: Words) -> NDArray[np.uint32]:
@@ -174,7 +171,7 @@ def _hints(before: Words) -> NDArray[np.uint32]:
     return np.append(np.clip(blocks, 0, last), [last, last]).astype(np.uint32)
 
 
-class SequenceBuilder:
+class SequenceBuilder(SetBuilder):
     """Builds a sequence from a stream of sorted chunks; its size is known from the start.
 
     >>> builder = SequenceBuilder(count=3, universe=100)
@@ -183,45 +180,59 @@ class SequenceBuilder:
     50
     """
 
-    def __init__(self, count: int, universe: int) -> None:
-        self._universe = checked_universe(universe)
+    def __init__(self, count: int, universe: int, *, spool_directory: Path | None = None) -> None:
+        super().__init__(universe, 3, spool_directory)
         if not 0 <= count <= universe:
             raise ValueError(f"{count} members do not fit below {universe}")
-        self._count = count
+        self._expected = count
         width = max(0, (universe // count).bit_length() - 1) if count else 0
-        self._width = min(width, 63)
-        low_words = -(-count * self._width // 64)
+        self._width = min(width, int(MAX_WIDTH))
         high_bits = count + (universe >> self._width) + 1 if count else 0
-        high_words = -(-high_bits // 64)
-        samples = HEADER_WORDS + -(-high_words // BLOCK_WORDS) + 1
-        flags = 0 if universe else EMPTY_UNIVERSE
-        header = [MAGIC, VERSION, universe % MAX_UNIVERSE, count, self._width, low_words,
-                  high_words, flags]  # fmt: skip
-        self._words = np.zeros(samples + low_words + high_words, dtype=np.uint64)
-        self._words[:HEADER_WORDS] = np.array(header, dtype=np.uint64)
-        self._samples = self._words[HEADER_WORDS:samples]
-        self._lows = self._words[samples : samples + low_words]
-        self._highs = self._words[samples + low_words :]
-        self._pushed = 0
-        self._last = -1
+        self._high_words = -(-high_bits // 64)
+        # What is not a whole word of low parts yet, and a page of the bitmap.
+        self._low_tail, self._low_tail_bits = np.uint64(0), 0
+        self._page = np.zeros(PAGE_WORDS, dtype=np.uint64)
+        self._ones = 0  # in the pages before
 
-    def push(self, members: ArrayLike) -> None:
-        """Append members, sorted and above all before. Raises TypeError, ValueError."""
-        flat = as_members(members, self._universe, self._last)
-        if self._pushed + len(flat) > self._count:
-            raise ValueError(
-                f"{self._pushed + len(flat)} members were pushed, {self._count} expected"
+    def _take(self, members: Words) -> None:
+        if self._count > self._expected:
+            raise ValueError(f"{self._count} members were pushed, {self._expected} expected")
+        _, of_lows, of_highs = self._sections
+        width = np.uint64(self._width)
+        num_bits = self._low_tail_bits + len(members) * self._width
+        lows = np.zeros(num_bits // 64 + 1, dtype=np.uint64)
+        lows[0] = self._low_tail
+        append_lows_into(members, np.uint64(self._low_tail_bits), width, lows)
+        self._low_tail, self._low_tail_bits = lows[-1], num_bits % 64
+        of_lows.append(lows[:-1])
+        start = np.uint64(self._count - len(members))
+        done = 0
+        while done < len(members):
+            first_bit = np.uint64(64 * len(of_highs))
+            done = int(
+                append_ones_into(members, np.uint64(done), start, width, first_bit, self._page)
             )
-        if len(flat):
-            append_members_into(
-                flat, np.uint64(self._pushed), np.uint64(self._width), self._lows, self._highs
-            )
-            self._pushed += len(flat)
-            self._last = int(flat[-1])
+            if done < len(members):
+                self._append_page(PAGE_WORDS)
 
-    def finish(self) -> Words:
-        """The serialised sequence. Raises ValueError if members are missing."""
-        if self._pushed != self._count:
-            raise ValueError(f"{self._pushed} members were pushed, {self._count} expected")
-        sample_ones_into(self._highs, self._samples)
-        return self._words
+    def _append_page(self, num_words: int) -> None:
+        """Append the first words of the page to the bitmap, with their samples, and begin anew."""
+        of_samples, _, of_highs = self._sections
+        page, self._page = self._page[:num_words], np.zeros(PAGE_WORDS, dtype=np.uint64)
+        blocks = np.arange(0, num_words, BLOCK_WORDS)
+        ones = np.add.reduceat(np.bitwise_count(page), blocks, dtype=np.uint64)
+        of_samples.append(np.cumsum(ones, dtype=np.uint64) - ones + np.uint64(self._ones))
+        of_highs.append(page)
+        self._ones += int(ones.sum())
+
+    def _close(self) -> Header:
+        if self._count != self._expected:
+            raise ValueError(f"{self._count} members were pushed, {self._expected} expected")
+        of_samples, of_lows, of_highs = self._sections
+        if self._low_tail_bits:
+            of_lows.append(np.array([self._low_tail]))
+        while left := self._high_words - len(of_highs):
+            self._append_page(min(left, PAGE_WORDS))
+        of_samples.append(np.array([self._ones], dtype=np.uint64))
+        lengths = (len(of_lows), self._high_words)
+        return Header(MAGIC, self._universe, self._count, self._width, lengths)

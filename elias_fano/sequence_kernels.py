@@ -1,65 +1,103 @@
-"""Kernels of `sequence.EliasFano`; the format is defined there.
-
-Arguments that many share:
-
-lows, highs : uint64[...], packed low parts, and the bitmap of high parts
-samples : uint64[blocks + 1], ones of the bitmap before each block of 64 words, then all of them
-"""
+"""Kernels of `sequence.EliasFano`; the format is defined there."""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from .bits import (
-    ONE,
-    SIX,
-    WORD_MASK,
-    ZERO,
-    low_bits,
-    popcount,
-    prefetch,
-    select_in_word,
-    trailing_zeros,
+import numpy as np
+from numpy.typing import NDArray
+
+from .bits import ONE, SIX, WORD_MASK, ZERO, popcount, prefetch, select_in_word
+from .coding import (
+    BEGIN,
+    END,
+    LENGTH,
+    LOW,
+    OFFSET,
+    PLACE,
+    WIDTH,
+    decode_stretch,
+    low_mask,
+    merge_ranks,
+    push_low,
+    read_low,
+    run_of_ones,
+    search_lows,
+    skip_zeros,
 )
 from .jit import inlined, kernel
-from .partition_kernels import LANES, read_low, run_length, search_lows, set_bit, write_low
+from .partition_kernels import LANES
 
 BLOCK_WORDS = np.uint64(64)
 BLOCK_SHIFT = np.uint64(6)
 BLOCK_BITS_SHIFT = np.uint64(12)
+LINE_WORDS = np.uint64(8)
+
+
+class Stretch(NamedTuple):
+    """A sequence as kernels take it.
+
+    samples : uint64[blocks + 1], ones of the bitmap before each block of 64 words, then all
+    zero_hints, one_hints : see `find_block`
+    width, count : bits of a low part, and members
+    high : where in the payload the bitmap begins
+    payload : uint64[...], low parts and bitmap
+    """
+
+    samples: NDArray[np.uint64]
+    zero_hints: NDArray[np.uint32]
+    one_hints: NDArray[np.uint32]
+    width: np.uint64
+    count: np.uint64
+    high: np.uint64
+    payload: NDArray[np.uint64]
 
 
 @kernel
-def append_members_into(members, start, width, lows, highs):
-    """Write members, the first of which has position `start`, into zeroed words."""
+def append_lows_into(members, filled, width, lows):
+    """Append the low parts of members to the `filled` bits of the first word, the rest zero."""
+    mask = low_mask(width)
+    word, bits = ZERO, lows[0]
     for i in range(np.uint64(len(members))):
-        write_low(lows, ZERO, start + i, width, members[i])
-        set_bit(highs, ZERO, (members[i] >> width) + start + i)
+        word, filled, bits = push_low(lows, word, filled, bits, members[i] & mask, width)
+    lows[word] = bits
 
 
 @kernel
-def sample_ones_into(highs, samples):
-    """Fill `samples` from the bitmap."""
-    count = ZERO
-    for word in range(np.uint64(len(highs))):
-        if word & (BLOCK_WORDS - ONE) == ZERO:
-            samples[word >> BLOCK_SHIFT] = count
-        count += popcount(highs[word])
-    samples[len(samples) - 1] = count
+def append_ones_into(members, done, start, width, first_bit, page):
+    """Set the ones of members from number `done` on, as far as they lie in a page of the bitmap.
+
+    start : position of the first of the members; first_bit : of the page's first bit
+    Returns the number of members done.
+    """
+    num_bits = np.uint64(len(page)) << SIX
+    word, bits = ZERO, page[0]
+    for i in range(done, np.uint64(len(members))):
+        bit = (members[i] >> width) + start + i - first_bit
+        if bit >= num_bits:
+            page[word] |= bits
+            return i
+        if bit >> SIX != word:
+            page[word] |= bits
+            word, bits = bit >> SIX, ZERO
+        bits |= ONE << (bit & WORD_MASK)
+    page[word] |= bits
+    return np.uint64(len(members))
 
 
 @inlined
-def find_block(samples, hints, wanted, of_zeros):
+def find_block(stretch, wanted, of_zeros):
     """The last block with at most `wanted` zeros (or ones) before it.
 
-    hints : uint32[...], for every 4,096th zero (or one) a block that does not lie after its own
+    The hints, uint32[...], name for every 4,096th zero (or one) a block not after its own.
     """
+    hints = stretch.zero_hints if of_zeros else stretch.one_hints
     hint = wanted >> BLOCK_BITS_SHIFT
     low = np.uint64(hints[hint])
     length = np.uint64(hints[hint + ONE]) - low + ONE
     while length > ONE:
         half = length >> ONE
-        before = samples[low + half]
+        before = stretch.samples[low + half]
         if of_zeros:
             before = ((low + half) << BLOCK_BITS_SHIFT) - before
         low += half * np.uint64(before <= wanted)
@@ -68,94 +106,131 @@ def find_block(samples, hints, wanted, of_zeros):
 
 
 @inlined
-def select_in_block(highs, samples, block, rank, of_zeros):
-    """Position in the bitmap of the zero (or one) with `rank` before it, which lies in `block`."""
-    left = rank - samples[block]
-    if of_zeros:
-        left = rank - ((block << BLOCK_BITS_SHIFT) - samples[block])
-    word = block << BLOCK_SHIFT
-    while word < np.uint64(len(highs)):
-        bits = ~highs[word] if of_zeros else highs[word]
-        count = popcount(bits)
-        if count > left:
-            return word << SIX | select_in_word(bits, left)
-        left -= count
+def skip_ones(stretch, position):
+    """(word that holds the one of a member, ones before the word)."""
+    block = find_block(stretch, position, False)
+    before = stretch.samples[block]
+    word = stretch.high + (block << BLOCK_SHIFT)
+    while word < np.uint64(len(stretch.payload)):
+        count = popcount(stretch.payload[word])
+        if before + count > position:
+            break
+        before += count
         word += ONE
-    return np.uint64(len(highs)) << SIX
+    return word, before
 
 
 @kernel
-def ranks_into(lows, highs, samples, zero_hints, width, count, values, lanes, ranks, found):
+def ranks_into(stretch, values, lanes, sums, ranks, found):
     """For every value the number of members below it, and whether it is a member.
 
-    zero_hints : see `find_block`; lanes : uint64[LANES, 2], scratch of the calling thread
+    lanes : uint64[LANES, FIELDS], sums : uint64[9] with a zero first; scratch of the calling thread
     """
+    payload, width, high = stretch.payload, stretch.width, stretch.high
+    stop = np.uint64(len(payload))
+    num_zeros = ((stop - high) << SIX) - stretch.count
     num_values = np.uint64(len(values))
-    num_zeros = (np.uint64(len(highs)) << SIX) - count
     for start in range(ZERO, num_values, LANES):
         num_lanes = min(LANES, num_values - start)
         # Each loop asks for what the next one reads: the misses of all lanes overlap.
         for lane in range(num_lanes):
-            high = values[start + lane] >> width
-            if high and high <= num_zeros:
-                block = find_block(samples, zero_hints, high - ONE, True)
-                lanes[lane, 0] = block
-                for line in range(np.uint64(4)):
-                    prefetch(highs, (block << BLOCK_SHIFT) + (line << np.uint64(3)))
+            wanted = min(values[start + lane] >> width, num_zeros)
+            block = find_block(stretch, wanted - np.uint64(wanted != ZERO), True)
+            lanes[lane, PLACE] = block
+            line = high + (block << BLOCK_SHIFT)
+            for _ in range(np.uint64(4)):
+                prefetch(payload, line)
+                line += LINE_WORDS
+        longest = ZERO
         for lane in range(num_lanes):
-            high = values[start + lane] >> width
-            at = ZERO
-            if high > num_zeros:
-                at = np.uint64(len(highs)) << SIX
-            elif high:
-                # The members with this high part follow the zero before it.
-                at = select_in_block(highs, samples, lanes[lane, 0], high - ONE, True) + ONE
-            lanes[lane, 1] = at
-            prefetch(lows, (at - high) * width >> SIX)
+            wanted = values[start + lane] >> width
+            block = lanes[lane, PLACE]
+            # The members with this high part follow the zero before it.
+            before = (block << BLOCK_BITS_SHIFT) - stretch.samples[block]
+            begin = stretch.count
+            length = ZERO
+            if wanted <= num_zeros:
+                at = skip_zeros(
+                    payload, high + (block << BLOCK_SHIFT), stop, wanted - before, sums
+                ) + (block << BLOCK_BITS_SHIFT)
+                begin = min(at - wanted, stretch.count)
+                length = min(run_of_ones(payload, high, stop, at), stretch.count - begin)
+            lanes[lane, BEGIN] = begin
+            lanes[lane, LENGTH] = length
+            lanes[lane, END] = begin + length
+            lanes[lane, OFFSET] = ZERO
+            lanes[lane, WIDTH] = width
+            lanes[lane, LOW] = values[start + lane] & low_mask(width)
+            longest = max(longest, length)
+            prefetch(payload, (begin + (length >> ONE)) * width >> SIX)
+        search_lows(payload, lanes, num_lanes, longest)
         for lane in range(num_lanes):
-            value = values[start + lane]
-            at = lanes[lane, 1]
-            i = min(at - (value >> width), count)
-            if value >> width > num_zeros:
-                i = count
-            low = value & low_bits(width)
-            end = i + min(run_length(highs, ZERO, np.uint64(len(highs)), at), count - i)
-            i = search_lows(lows, ZERO, i, end - i, width, low)
-            is_member = i < end and read_low(lows, ZERO, i, width) == low
-            ranks[start + lane] = i
+            rank = lanes[lane, BEGIN]
+            is_member = False
+            if rank < lanes[lane, END]:
+                low = read_low(payload, ZERO, rank * width, low_mask(width))
+                is_member = low == lanes[lane, LOW]
+            ranks[start + lane] = rank
             found[start + lane] = is_member
 
 
 @kernel
-def members_into(lows, highs, samples, one_hints, width, positions, values):
-    """The member at every position, all in range."""
-    for q in range(np.uint64(len(positions))):
-        i = positions[q]
-        block = find_block(samples, one_hints, i, False)
-        at = select_in_block(highs, samples, block, i, False)
-        values[q] = (at - i) << width | read_low(lows, ZERO, i, width)
+def ranks_of_rising_into(stretch, values, members, ranks, found):
+    """`ranks_into` for rising values, in one walk over the sequence, decoded piece by piece.
+
+    members : uint64[...], scratch, the size of a piece
+    """
+    word = stretch.high
+    before = ZERO  # ones before the word
+    position = ZERO
+    i = ZERO
+    while i < np.uint64(len(values)) and position < stretch.count:
+        # Whole words, so that the next piece begins at one.
+        stop_member = position
+        stop = word
+        while stop < np.uint64(len(stretch.payload)):
+            count = popcount(stretch.payload[stop])
+            if stop_member - position + count > np.uint64(len(members)):
+                break
+            stop_member += count
+            stop += ONE
+        met = decode_stretch(
+            stretch.payload, ZERO, stretch.high, word, before, stop, ZERO, stretch.width, position,
+            stop_member, members, ZERO,
+        )  # fmt: skip
+        if met > position:
+            i = merge_ranks(members, met - position, position, values, i, ranks, found)
+        word, before = stop, met
+        position = met
+        if stop >= np.uint64(len(stretch.payload)):
+            break
+    while i < np.uint64(len(values)):
+        ranks[i] = stretch.count
+        found[i] = False
+        i += ONE
 
 
 @kernel
-def decode_into(lows, highs, samples, one_hints, width, start, out):
+def members_into(stretch, positions, values):
+    """The member at every position, all in range."""
+    payload, width = stretch.payload, stretch.width
+    for q in range(np.uint64(len(positions))):
+        i = positions[q]
+        word, before = skip_ones(stretch, i)
+        at = ZERO
+        if word < np.uint64(len(payload)):
+            at = (word - stretch.high) << SIX | select_in_word(payload[word], i - before)
+        low = read_low(payload, ZERO, i * width, low_mask(width))
+        values[q] = (at - i) << width | low
+
+
+@kernel
+def decode_into(stretch, start, out):
     """Fill `out` with the members from position `start` on; returns the number written."""
-    stop = start + np.uint64(len(out))
-    block = find_block(samples, one_hints, start, False)
-    first = select_in_block(highs, samples, block, start, False)
-    i = start
-    word = first >> SIX
-    bits = ZERO
-    if word < np.uint64(len(highs)):
-        bits = highs[word] >> (first & WORD_MASK) << (first & WORD_MASK)
-    while i < stop:
-        while bits and i < stop:
-            at = word << SIX | trailing_zeros(bits)
-            bits &= bits - ONE
-            out[i - start] = (at - i) << width | read_low(lows, ZERO, i, width)
-            i += ONE
-        if i < stop:
-            word += ONE
-            if word >= np.uint64(len(highs)):
-                break
-            bits = highs[word]
-    return i - start
+    stop_member = start + np.uint64(len(out))
+    word, before = skip_ones(stretch, start)
+    met = decode_stretch(
+        stretch.payload, ZERO, stretch.high, word, before, np.uint64(len(stretch.payload)), ZERO,
+        stretch.width, start, stop_member, out, ZERO,
+    )  # fmt: skip
+    return met - min(start, met)

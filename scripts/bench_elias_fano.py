@@ -83,7 +83,7 @@ def measure(name: str, members: NDArray[np.uint64], rng: np.random.Generator) ->
             order: best_seconds(lambda queries=queries, stored=stored: stored.index_of(queries))
             for order, queries in (("random", random), ("sorted", ordered))
         }
-        decoding = best_seconds(lambda stored=stored: stored.decode())
+        decoding = best_seconds(lambda stored=stored: stored.decode(out=copy))
         assert np.array_equal(stored.decode(), members)
         print(
             f"  {label:24}{stored.bits_per_member:6.1f}"
