@@ -106,13 +106,14 @@ _path_argument = click.argument("path", type=click.Path())
     help="float32, float64 or fixed:K (multiples of 2^-K).  [default: float32]",
 )
 @click.option("--spawn4", type=float, metavar="P", help="Probability of a 4.  [default: 0.1]")
+@click.option("--ids", metavar="KIND", help="index, or radix: the paper's IDs.  [default: index]")
 @click.option("--expect-counts", type=click.Path(), metavar="FILE",
               help="Compare the states of every age with a file of 'age count' lines.")  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @_json_option
 def solve(shape: str, out: str | None, threads: int | None, max_age: int | None, objective: str,
-          values: str | None, spawn4: float | None, expect_counts: str | None, quiet: bool,
-          as_json: bool) -> None:  # fmt: skip
+          values: str | None, spawn4: float | None, ids: str | None, expect_counts: str | None,
+          quiet: bool, as_json: bool) -> None:  # fmt: skip
     """Solve SHAPE (ROWSxCOLUMNS, default 3x3), or go on with a solve that was stopped."""
     # A service that ends us gets the same clean end as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -127,6 +128,7 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
         objective=objective,
         values=values,
         spawn4=spawn4,
+        ids=ids,
         threads=threads,
         max_age=max_age,
         expected_counts=_read_counts(expect_counts) if expect_counts else {},

@@ -37,6 +37,7 @@ def make_report(sets: LayerSets, objective: Objective) -> dict[str, Any]:
     report: dict[str, Any] = {
         "shape": sets.shape.name,
         "spawn4": store.identity()["spawn4"],
+        "ids": sets.ids.name,
         "objective": objective.name,
         "unit": objective.unit,
         "is_finished": False,
@@ -178,7 +179,7 @@ def format_report(report: dict[str, Any]) -> str:
     lines.append("  " + ", ".join(times))
     lines.append(
         f"  sets {format_size(report['sets_bytes'])}: {report['bits_per_state']:.2f} bits per "
-        f"state, {report['bits_per_afterstate']:.2f} per afterstate"
+        f"state, {report['bits_per_afterstate']:.2f} per afterstate ({report['ids']} IDs)"
     )
     if report["is_finished"]:
         lines.append(
