@@ -106,7 +106,8 @@ _path_argument = click.argument("path", type=click.Path())
     help="float32, float64 or fixed:K (multiples of 2^-K).  [default: float32]",
 )
 @click.option("--spawn4", type=float, metavar="P", help="Probability of a 4.  [default: 0.1]")
-@click.option("--ids", metavar="KIND", help="index, or radix: the paper's IDs.  [default: index]")
+@click.option("--ids", type=click.Choice(["index", "radix"]),
+              help="What sets hold; radix: the paper's IDs.  [default: index]")  # fmt: skip
 @click.option("--expect-counts", type=click.Path(), metavar="FILE",
               help="Compare the states of every age with a file of 'age count' lines.")  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Show no progress.")
@@ -119,7 +120,7 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     from .report import check_published, format_report, read_report
     from .shape import parse_shape
-    from .solver import SolveOptions
+    from .solver import DEFAULT_IDS, SolveOptions
     from .solver import solve as solve_board
 
     board_shape = parse_shape(shape)
@@ -135,7 +136,7 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
         show_progress=not quiet,
     )
     if max_age is None:
-        _warn_of_size(board_shape, path)
+        _warn_of_size(board_shape, path, ids or DEFAULT_IDS)
     has_worked = solve_board(board_shape, path, options)
     from .objective import parse_objective
 
@@ -153,12 +154,12 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
     check_published(report)
 
 
-def _warn_of_size(shape: Shape, path: str) -> None:
+def _warn_of_size(shape: Shape, path: str, ids: str) -> None:
     """Say so if a complete solve will not fit on the disk that is there."""
     from .report import expected_bytes, format_size
     from .store import free_bytes
 
-    needed, free = expected_bytes(shape), free_bytes(path)
+    needed, free = expected_bytes(shape, ids), free_bytes(path)
     if needed > free:
         click.echo(
             f"warning: {shape.name} in full takes about {format_size(needed)}; "

@@ -123,7 +123,7 @@ BAD_CALLS = [
     (("solve", "2x2", "--objective", "moves"), 2, "neither 'score' nor 'tile:N'"),
     (("solve", "2x2", "--values", "fixed:31"), 2, "the finest here is fixed:24"),
     (("solve", "2x2", "--values", "int8"), 2, "neither float32"),
-    (("solve", "2x2", "--ids", "zip"), 2, "neither index nor radix"),
+    (("solve", "2x2", "--ids", "zip"), 2, "'zip' is not one of 'index', 'radix'"),
     (("solve", "2x2", "--threads", "0"), 2, "at least 1"),
     (("solve", "2x2", "--max-age", "3"), 2, "first age is 4"),
     (("solve", "2x2", "--expect-counts", "/nowhere"), 2, "could not be read"),

@@ -15,7 +15,7 @@ from elias_fano.bits import empty_bitmap
 from elias_fano.ranked import rank_bitmap
 from solver2048 import SolveOptions, ids, open_solution, solve
 from solver2048.board import pack_boards
-from solver2048.errors import SolutionDamaged
+from solver2048.errors import SolutionDamaged, UsageError
 from solver2048.ids import RadixIds, make_ids
 from solver2048.layer_index import board_slots, build_layer_index, slot_boards
 from solver2048.layer_sets import LayerSets
@@ -162,6 +162,12 @@ def test_number_of_threads_does_not_show(tmp_path):
         options = SolveOptions(ids="radix", threads=threads)
         solve("2x4", tmp_path / str(threads), options)
     assert solution_bytes(tmp_path / "1") == solution_bytes(tmp_path / "3")
+
+
+def test_unknown_ids(tmp_path):
+    with pytest.raises(UsageError, match="'names' are neither index nor radix"):
+        solve("2x2", tmp_path, SolveOptions(ids="names"))
+    assert not (tmp_path / "solution.json").exists()
 
 
 def test_a_directory_of_unknown_ids_is_damaged(tmp_path):
