@@ -355,6 +355,25 @@ def verify(path: str, sample: int, seed: int, as_json: bool) -> None:
         sys.exit(gravest.exit_code)
 
 
+@_command(example="solver2048 sets solutions/3x3\nsolver2048 sets solutions/4x3 --last 600")
+@_path_argument
+@click.option("--first", type=int, metavar="AGE", help="Only bands from this age on.")
+@click.option("--last", type=int, metavar="AGE", help="Only bands up to this age.")
+@_json_option
+def sets(path: str, first: int | None, last: int | None, as_json: bool) -> None:
+    """What the sets take, per band of ages, in one representation and another."""
+    from .layer_sets import LayerSets
+    from .set_sizes import format_sizes, measure_sets, size_records
+    from .store import Store
+
+    rows = measure_sets(LayerSets(Store(path)), first, last, progress=True)
+    if as_json:
+        for record in size_records(rows):
+            click.echo(json.dumps(record))
+    else:
+        click.echo(format_sizes(rows))
+
+
 @_command(example="solver2048 checksums solutions/3x3 > SHA256SUMS\n"
           "(cd solutions/3x3 && sha256sum -c ../../SHA256SUMS)")  # fmt: skip
 @_path_argument

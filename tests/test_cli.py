@@ -182,7 +182,8 @@ def test_a_differing_figure_has_its_exit_code(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "command", [[], ["solve"], ["query"], ["counts"], ["status"], ["verify"], ["checksums"]]
+    "command",
+    [[], ["solve"], ["query"], ["counts"], ["status"], ["verify"], ["sets"], ["checksums"]],
 )
 def test_help_has_an_example(command):
     result = run(*command, "--help")

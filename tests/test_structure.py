@@ -24,7 +24,7 @@ ORDER = [
     ["forward", "ids"],
     ["backward", "store"],
     ["layer_sets"],
-    ["layer_values"],
+    ["layer_values", "set_sizes"],
     ["solver"],
     ["report", "solution"],
     ["verify"],
