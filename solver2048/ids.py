@@ -188,12 +188,7 @@ def _build_radix(shape: Shape, base: int) -> Radix:
     sums = np.where(cells > 0, 1 << cells, 0).sum(axis=1)
     mirrors = (digits[:, ::-1] * places).sum(axis=1)
     row_numbers = np.zeros(1 << 16, dtype=np.uint64)
-    row_numbers[rows] = (
-        numbers.astype(np.uint64)
-        | mirrors.astype(np.uint64) << MIRROR_NUMBER_SHIFT
-        | (numbers // base).astype(np.uint64) << HEAD_SHIFT
-        | (mirrors // base).astype(np.uint64) << MIRROR_HEAD_SHIFT
-    )
+    row_numbers[rows] = _pack_numbers(numbers, mirrors, base)
     # On boards of two rows row 1 is empty: its number is 0, whatever its place value.
     weight1 = base ** (length - 1)
     weight0 = weight1 * base ** (length * (len(shape.packed_rows) - 2))
@@ -206,6 +201,17 @@ def _build_radix(shape: Shape, base: int) -> Radix:
         row_numbers=row_numbers,
         number_rows=(rows | sums << int(SUM_SHIFT)).astype(np.uint32),
     )
+
+
+def _pack_numbers(numbers: NDArray[np.int64], mirrors: NDArray[np.int64], base: int) -> Words:
+    """The words of `Radix.row_numbers`: 16 bits hold a number, as 14^4 is below 2^16."""
+    packed: Words = (
+        numbers.astype(np.uint64)
+        | mirrors.astype(np.uint64) << MIRROR_NUMBER_SHIFT
+        | (numbers // base).astype(np.uint64) << HEAD_SHIFT
+        | (mirrors // base).astype(np.uint64) << MIRROR_HEAD_SHIFT
+    )
+    return packed
 
 
 def build_radix(shape: Shape, age: int) -> Radix:
