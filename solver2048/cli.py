@@ -106,19 +106,21 @@ _path_argument = click.argument("path", type=click.Path())
     help="float32, float64 or fixed:K (multiples of 2^-K).  [default: float32]",
 )
 @click.option("--spawn4", type=float, metavar="P", help="Probability of a 4.  [default: 0.1]")
+@click.option("--ids", type=click.Choice(["index", "radix"]),
+              help="What sets hold; radix: the paper's IDs.  [default: index]")  # fmt: skip
 @click.option("--expect-counts", type=click.Path(), metavar="FILE",
               help="Compare the states of every age with a file of 'age count' lines.")  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @_json_option
 def solve(shape: str, out: str | None, threads: int | None, max_age: int | None, objective: str,
-          values: str | None, spawn4: float | None, expect_counts: str | None, quiet: bool,
-          as_json: bool) -> None:  # fmt: skip
+          values: str | None, spawn4: float | None, ids: str | None, expect_counts: str | None,
+          quiet: bool, as_json: bool) -> None:  # fmt: skip
     """Solve SHAPE (ROWSxCOLUMNS, default 3x3), or go on with a solve that was stopped."""
     # A service that ends us gets the same clean end as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     from .report import check_published, format_report, read_report
     from .shape import parse_shape
-    from .solver import SolveOptions
+    from .solver import DEFAULT_IDS, SolveOptions
     from .solver import solve as solve_board
 
     board_shape = parse_shape(shape)
@@ -127,13 +129,14 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
         objective=objective,
         values=values,
         spawn4=spawn4,
+        ids=ids,
         threads=threads,
         max_age=max_age,
         expected_counts=_read_counts(expect_counts) if expect_counts else {},
         show_progress=not quiet,
     )
     if max_age is None:
-        _warn_of_size(board_shape, path)
+        _warn_of_size(board_shape, path, ids or DEFAULT_IDS)
     has_worked = solve_board(board_shape, path, options)
     from .objective import parse_objective
 
@@ -151,12 +154,12 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
     check_published(report)
 
 
-def _warn_of_size(shape: Shape, path: str) -> None:
+def _warn_of_size(shape: Shape, path: str, ids: str) -> None:
     """Say so if a complete solve will not fit on the disk that is there."""
     from .report import expected_bytes, format_size
     from .store import free_bytes
 
-    needed, free = expected_bytes(shape), free_bytes(path)
+    needed, free = expected_bytes(shape, ids), free_bytes(path)
     if needed > free:
         click.echo(
             f"warning: {shape.name} in full takes about {format_size(needed)}; "
@@ -350,6 +353,25 @@ def verify(path: str, sample: int, seed: int, as_json: bool) -> None:
             click.echo(f"BAD  {error}")
     if gravest := findings.gravest():
         sys.exit(gravest.exit_code)
+
+
+@_command(example="solver2048 sets solutions/3x3\nsolver2048 sets solutions/4x3 --last 600")
+@_path_argument
+@click.option("--first", type=int, metavar="AGE", help="Only bands from this age on.")
+@click.option("--last", type=int, metavar="AGE", help="Only bands up to this age.")
+@_json_option
+def sets(path: str, first: int | None, last: int | None, as_json: bool) -> None:
+    """What the sets take, per band of ages, in one representation and another."""
+    from .layer_sets import LayerSets
+    from .set_sizes import format_sizes, measure_sets, size_records
+    from .store import Store
+
+    rows = measure_sets(LayerSets(Store(path)), first, last, progress=True)
+    if as_json:
+        for record in size_records(rows):
+            click.echo(json.dumps(record))
+    else:
+        click.echo(format_sizes(rows))
 
 
 @_command(example="solver2048 checksums solutions/3x3 > SHA256SUMS\n"

@@ -1,18 +1,20 @@
-"""Layers as sets on disk: partitioned Elias–Fano sets of slots, a band of ages in one array."""
+"""Layers as sets on disk: partitioned Elias–Fano sets of IDs, a band of ages in one array."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from elias_fano import DamagedSet, PartitionedEliasFano, encode_bitmap
+from elias_fano import DamagedSet, PartitionedEliasFano
 from elias_fano.interface import WordSource
 
 from .bands import bands_of
-from .errors import NotSolved, SolutionDamaged
+from .errors import NotSolved, SolutionDamaged, UsageError
 from .forward import Layer
+from .ids import Ids, Part, make_ids
 from .layer import Band, LayerCounts
 from .shape import SHAPES, Shape
 from .store import ArrayToWrite, Store
@@ -20,18 +22,14 @@ from .store import ArrayToWrite, Store
 KIND = "sets"
 NAMES = ("states", "afterstates")
 
-# Measured on 4x3 layers: larger partitions save little, and a bitmap of a layer through Zstd takes
-# half of what Elias–Fano does, though it is larger before.
-PARTITION_MEMBERS = 4096
-BITMAP_BIAS = 4.0
-
 MAX_OPEN_SETS = 256
 
 
 class BandBuilder:
     """Collects the sets of a band's layers, upward, for `Store.write_band`."""
 
-    def __init__(self) -> None:
+    def __init__(self, ids: Ids) -> None:
+        self._ids = ids
         self._words: dict[str, list[NDArray[np.uint64]]] = {name: [] for name in NAMES}
         self._num_words = dict.fromkeys(NAMES, 0)
         self._records: list[dict[str, Any]] = []
@@ -39,12 +37,7 @@ class BandBuilder:
     def add(self, layer: Layer) -> None:
         record: dict[str, Any] = dict(vars(layer.counts))
         for name, bitmap in zip(NAMES, (layer.states, layer.afterstates), strict=True):
-            words = encode_bitmap(
-                bitmap,
-                int(layer.index.num_slots),
-                partition_size=PARTITION_MEMBERS,
-                bitmap_bias=BITMAP_BIAS,
-            )
+            words = self._ids.encode(layer.index, bitmap)
             start = self._num_words[name]
             record[f"{name}_words"] = [start, start + len(words)]
             self._num_words[name] += len(words)
@@ -90,15 +83,25 @@ def check_parents(store: Store, kind: str, band: Band) -> None:
 class StoredBand:
     """All sets of a band in memory."""
 
-    def __init__(self, sets: dict[tuple[int, str], PartitionedEliasFano]) -> None:
+    def __init__(self, ids: Ids, sets: dict[tuple[int, str], PartitionedEliasFano]) -> None:
+        self._ids = ids
         self._sets = sets
 
     def bitmap(self, age: int, name: str) -> NDArray[np.uint64]:
         """Bitmap of the states or afterstates of an age. Raises SolutionDamaged."""
         try:
-            return self._sets[age, name].to_bitmap()
+            return self._ids.bitmap(age, self._sets[age, name])
         except DamagedSet as error:
             raise SolutionDamaged(f"age {age}, {name}: {error}") from None
+
+    def index_order(
+        self, age: int, name: str, ranks: NDArray[np.uint64]
+    ) -> Iterator[tuple[slice, Part]]:
+        """Parts of a set, upward, each with where its members lie in index order.
+
+        ranks : the ranked bitmap of the set, in index order
+        """
+        return self._ids.index_order(age, self._sets[age, name], ranks)
 
 
 def stored_shape(store: Store) -> Shape:
@@ -109,15 +112,25 @@ def stored_shape(store: Store) -> Shape:
     return SHAPES[name]
 
 
+def _stored_ids(store: Store, shape: Shape) -> Ids:
+    """The IDs a store's sets hold. Raises SolutionDamaged."""
+    try:
+        return make_ids(str(store.identity().get("ids")), shape)
+    except UsageError as error:
+        raise SolutionDamaged(f"{store.path}: {error}") from None
+
+
 class LayerSets:
     """The stored sets of a solution, by age.
 
+    ids : what its sets hold
     bands : the stored bands, upward; the last may be cut short
     """
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.shape: Shape = stored_shape(store)
+        self.ids: Ids = _stored_ids(store, self.shape)
         self.bands: list[Band] = []
         self._records: dict[int, dict[str, Any]] = {}
         self._band_of: dict[int, Band] = {}
@@ -181,12 +194,13 @@ class LayerSets:
         self.store.check_band(KIND, band)
         words = {name: self.store.open_array(KIND, band, name).read() for name in NAMES}
         return StoredBand(
+            self.ids,
             {
                 (age, name): self._set(words[name], age, name)
                 for age in band.ages
                 if age in self._records
                 for name in NAMES
-            }
+            },
         )
 
     def _set(self, source: WordSource, age: int, name: str) -> PartitionedEliasFano:
@@ -196,9 +210,10 @@ class LayerSets:
             stored = PartitionedEliasFano(_Part(source, *self._record(age)[f"{name}_words"]))
         except DamagedSet as error:
             raise SolutionDamaged(f"age {age}, {name}: {error}") from None
-        if (len(stored), stored.universe) != (members, counts.num_slots):
+        universe = self.ids.universe(age)
+        if (len(stored), stored.universe) != (members, universe):
             raise SolutionDamaged(
                 f"age {age}, {name}: the set has {len(stored)} members below {stored.universe}, "
-                f"expected {members} below {counts.num_slots}"
+                f"expected {members} below {universe}"
             )
         return stored

@@ -1,4 +1,4 @@
-"""Afterstate values on disk: a band of ages in one array, each age in index order."""
+"""Afterstate values on disk: a band of ages in one array, each age in the order of its set."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .bands import bands_of
 from .errors import NotSolved, SolutionDamaged
 from .layer import Band
 from .layer_sets import KIND as SETS
-from .layer_sets import LayerSets, check_parents
+from .layer_sets import LayerSets, StoredBand, check_parents
 from .objective import Objective
 from .store import ArrayToWrite, Store
 from .stored_array import StoredArray
@@ -34,9 +34,21 @@ class ValueBandBuilder:
         self._items = np.empty(stops[-1], dtype=value_format.dtype)
         self._max: dict[int, float] = {}
 
-    def add(self, age: int, values: NDArray[np.float64]) -> None:
+    def add(
+        self,
+        age: int,
+        values: NDArray[np.float64],
+        stored: StoredBand,
+        ranks: NDArray[np.uint64],
+    ) -> None:
+        """Add a layer's values, in index order.
+
+        stored, ranks : its band's sets, and the ranked bitmap of its afterstates
+        """
         start, stop = self._ranges[age]
-        self._format.encode_into(values, self._items[start:stop])
+        items = self._items[start:stop]
+        for part, positions in stored.index_order(age, NAME, ranks):
+            items[part] = self._format.encode(values[positions])
         self._max[age] = float(values.max(initial=0.0))
 
     def commit(self, store: Store, kind: str, spawn4: float) -> None:

@@ -6,7 +6,6 @@ with open_solution("solutions/3x3") as solution:
 
 from __future__ import annotations
 
-import functools
 import os
 from dataclasses import dataclass
 from types import TracebackType
@@ -18,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from .board import GivenBoard, format_board, pack_boards, parse_board, unpack_boards
 from .errors import BoardError, NotSolved, SolutionDamaged, UnreachableBoard
 from .kernels.moves import moves_into
-from .layer_index import LayerIndex, board_slots, build_layer_index
 from .layer_sets import LayerSets
 from .layer_values import Values
 from .objective import Objective, merge_potentials, parse_objective
@@ -89,7 +87,6 @@ class Solution:
         self.objective: Objective = parse_objective(objective, self.shape)
         self.stored = Values(self.sets, self.objective)
         self._result = self.stored.result
-        self._index = functools.lru_cache(maxsize=32)(self._build_index)
 
     def __repr__(self) -> str:
         return f"<Solution of {self.shape.name}, {self.objective.name}, {self.stored.format.name}>"
@@ -103,7 +100,7 @@ class Solution:
 
     def close(self) -> None:
         """Let go of what was cached; no file stays open between calls."""
-        self._index.cache_clear()
+        self.sets.ids.release()
         self.sets.store.cache.clear()
 
     # --- facts --------------------------------------------------------------------------------
@@ -216,9 +213,6 @@ class Solution:
         best = action_values + bounds >= least[:, None] - self.arithmetic_allowance
         return Probe(ages, values, action_values, rewards, afterstate_values, best)
 
-    def _build_index(self, age: int) -> LayerIndex:
-        return build_layer_index(self.shape, age)
-
     def _ages(self, codes: NDArray[np.uint64]) -> NDArray[np.int64]:
         ages: NDArray[np.int64] = unpack_boards(codes, self.shape).sum(axis=(1, 2))
         return ages
@@ -243,8 +237,8 @@ class Solution:
             )
 
     def _check_reachable(self, age: int, codes: NDArray[np.uint64]) -> None:
-        slots = board_slots(self.shape, self._index(age), codes)
-        unreachable = np.flatnonzero(self.sets.open(age, "states").index_of(slots) < 0)
+        ids = self.sets.ids.of_boards(age, codes)
+        unreachable = np.flatnonzero(self.sets.open(age, "states").index_of(ids) < 0)
         if len(unreachable):
             raise UnreachableBoard(
                 f"board {self._shown(codes[unreachable[0]])} can never occur in a game"
@@ -252,8 +246,8 @@ class Solution:
 
     def afterstate_values(self, age: int, codes: NDArray[np.uint64]) -> NDArray[np.float64]:
         """Stored values of afterstates of one age."""
-        slots = board_slots(self.shape, self._index(age), codes)
-        positions = self.sets.open(age, "afterstates").index_of(slots)
+        ids = self.sets.ids.of_boards(age, codes)
+        positions = self.sets.open(age, "afterstates").index_of(ids)
         # Of a state that is a member every move is one, or the set has lost members.
         if len(positions) and positions.min() < 0:
             raise SolutionDamaged(f"age {age}: the set of afterstates lacks a move of a state")

@@ -21,6 +21,7 @@ from .bands import bands_of, slots_per_age
 from .board import format_board, unpack_boards
 from .errors import NoSolution, PublishedMismatch, SolverError, UsageError
 from .forward import START_AGES, AfterstateLayer, Layer, enumerate_layer, start_boards
+from .ids import make_ids
 from .layer import Band, LayerCounts
 from .layer_index import build_layer_index
 from .layer_sets import KIND as SETS
@@ -37,6 +38,7 @@ from .workers import Workers
 SLOT_WORK, STATE_WORK, AFTERSTATE_WORK = 0.5, 32.0, 19.0
 DEFAULT_SPAWN4 = 0.1
 DEFAULT_VALUES = "float32"
+DEFAULT_IDS = "index"
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class SolveOptions:
     objective: str = "score"
     values: str | None = None
     spawn4: float | None = None
+    ids: str | None = None
     threads: int | None = None
     max_age: int | None = None
     expected_counts: dict[int, int] = field(default_factory=dict)
@@ -76,8 +79,9 @@ def solve(
 
     store = Store(path)
     with store.locked():
-        spawn4 = _settled_spawn4(store, options)
-        store.create({"shape": shape.name, "spawn4": spawn4, "ids": "index"})
+        spawn4 = float(_settled(store, "spawn4", options.spawn4, DEFAULT_SPAWN4))
+        ids = make_ids(str(_settled(store, "ids", options.ids, DEFAULT_IDS)), shape)
+        store.create({"shape": shape.name, "spawn4": spawn4, "ids": ids.name})
         store.clean()
         value_format = _settled_values(store, shape, objective, options)
         with Workers(options.threads) as workers:
@@ -88,10 +92,11 @@ def solve(
     return has_worked
 
 
-def _settled_spawn4(store: Store, options: SolveOptions) -> float:
-    if options.spawn4 is not None:
-        return options.spawn4
-    return float(store.identity()["spawn4"]) if store.exists() else DEFAULT_SPAWN4
+def _settled(store: Store, name: str, asked: object, default: object) -> Any:
+    """An option that the directory was made with: as asked, else the directory's, else default."""
+    if asked is not None:
+        return asked
+    return store.identity().get(name) if store.exists() else default
 
 
 def _settled_values(
@@ -182,7 +187,7 @@ def _forward(
         _BackgroundWriter() as writer,
     ):
         for band in bands:
-            builder = BandBuilder()
+            builder = BandBuilder(sets.ids)
             for age in (age for age in band.ages if age <= max_age):
                 layer = enumerate_layer(shape, age, window, workers)
                 _expect(layer.counts, options)
@@ -289,12 +294,14 @@ def _backward(
                 reading = reader.submit(sets.read_band, bands[number + 1])
             builder = ValueBandBuilder(sets, band, value_format)
             for age in reversed(band.ages):
+                afterstates = rank_bitmap(stored.bitmap(age, "afterstates"))
                 layer, values = value_layer(
-                    problem, age, rank_bitmap(stored.bitmap(age, "states")),
-                    rank_bitmap(stored.bitmap(age, "afterstates")), window, workers,
+                    problem, age, rank_bitmap(stored.bitmap(age, "states")), afterstates, window,
+                    workers,
                 )  # fmt: skip
-                builder.add(age, values)
-                del values  # 1.5 GB in the largest layers, while the next is computed
+                builder.add(age, values, stored, afterstates)
+                # 2 GB in the largest layers, while the next is computed.
+                del values, afterstates
                 window[age] = layer
                 window.pop(age + 4, None)
                 starts |= start_values(problem, layer)

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from .errors import UsageError
 
-BLOCK = 1 << 20
-
 
 @dataclass(frozen=True)
 class ValueFormat:
@@ -27,14 +25,11 @@ class ValueFormat:
         """What no stored value equals: a chunk that reads as this is not there."""
         return np.nan if self.fraction_bits is None else 2**32 - 1
 
-    def encode_into(self, values: NDArray[np.float64], stored: NDArray[Any]) -> None:
-        """Fill `stored`, of this format's dtype, with the values as stored."""
-        if self.fraction_bits is None:
-            stored[:] = values
-            return
-        for start in range(0, len(values), BLOCK):
-            block = slice(start, start + BLOCK)
-            stored[block] = np.rint(np.ldexp(values[block], self.fraction_bits))
+    def encode(self, values: NDArray[np.float64]) -> NDArray[Any]:
+        """Values as stored, of this format's dtype."""
+        if self.fraction_bits is not None:
+            values = np.rint(np.ldexp(values, self.fraction_bits))
+        return values.astype(self.dtype)
 
     def decode(self, stored: NDArray[Any]) -> NDArray[np.float64]:
         """Stored values as float64."""

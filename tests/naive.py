@@ -94,6 +94,20 @@ def age(board: Flat) -> int:
     return sum(2**cell for cell in board if cell)
 
 
+def radix_id(board: Flat, rows: int, columns: int) -> int:
+    """The paper's ID of a board, digit by digit; boards of four rows are read by columns."""
+    base = 1 + max(exponent for exponent in range(1, 20) if 2**exponent <= age(board))
+    order = [cell for line in lines_of(rows, columns, "up" if rows == 4 else "left")
+             for cell in line]  # fmt: skip
+    numbers = []
+    for image in images(board, rows, columns)[:4]:
+        number = 0
+        for cell in order[:-1]:
+            number = number * base + image[cell]
+        numbers.append(number)
+    return min(numbers)
+
+
 ACTIONS = ("up", "down", "left", "right")
 
 

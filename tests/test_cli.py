@@ -123,6 +123,7 @@ BAD_CALLS = [
     (("solve", "2x2", "--objective", "moves"), 2, "neither 'score' nor 'tile:N'"),
     (("solve", "2x2", "--values", "fixed:31"), 2, "the finest here is fixed:24"),
     (("solve", "2x2", "--values", "int8"), 2, "neither float32"),
+    (("solve", "2x2", "--ids", "zip"), 2, "'zip' is not one of 'index', 'radix'"),
     (("solve", "2x2", "--threads", "0"), 2, "at least 1"),
     (("solve", "2x2", "--max-age", "3"), 2, "first age is 4"),
     (("solve", "2x2", "--expect-counts", "/nowhere"), 2, "could not be read"),
@@ -140,6 +141,7 @@ BAD_CALLS = [
     (("query", "partial", "2 2 / . ."), 5, "no values"),
     (("solve", "2x3", "--out", "solved"), 6, "solved with shape 2x2; you asked for 2x3"),
     (("solve", "2x2", "--out", "solved", "--spawn4", "0.2"), 6, "spawn4 0.1; you asked for 0.2"),
+    (("solve", "2x2", "--out", "solved", "--ids", "radix"), 6, "ids index; you asked for radix"),
     (("solve", "2x2", "--out", "solved", "--values", "float64"), 6, "you asked for float64"),
     (("solve", "2x2", "--out", "other"), 6, "holds no solution"),
     (("solve", "2x2", "--out", "other/file"), 6, "cannot be a solution"),
@@ -180,7 +182,8 @@ def test_a_differing_figure_has_its_exit_code(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "command", [[], ["solve"], ["query"], ["counts"], ["status"], ["verify"], ["checksums"]]
+    "command",
+    [[], ["solve"], ["query"], ["counts"], ["status"], ["verify"], ["sets"], ["checksums"]],
 )
 def test_help_has_an_example(command):
     result = run(*command, "--help")

@@ -17,7 +17,8 @@ class Reader:
 
     def __init__(self, path):
         self.path = path
-        self.shape = json.loads((path / "solution.json").read_text())["shape"]
+        identity = json.loads((path / "solution.json").read_text())
+        self.shape, self.ids = identity["shape"], identity["ids"]
         self.num_lines, self.length = LINES[self.shape]
         cells = self.num_lines * self.length
         top = 2 ** (cells + 2) - 4
@@ -66,6 +67,25 @@ class Reader:
             index = half * len(class1) + class1.index(row1)
             slots.append(base + index * len(class2) + class2.index(row2))
         return min(slots)
+
+    def radix_id(self, board, age):
+        """board : rows as stored, as many as the shape has."""
+        base = 1
+        while 2**base <= age:
+            base += 1
+        flips = [board, [row[::-1] for row in board]]
+        numbers = []
+        for image in flips + [image[::-1] for image in flips]:
+            digits = [cell for row in image for cell in row][:-1]
+            numbers.append(sum(d * base**i for i, d in enumerate(reversed(digits))))
+        return min(numbers)
+
+    def stored_id(self, board, age, bases):
+        if self.ids == "radix":
+            return self.radix_id(board, age)
+        if self.num_lines == 2:
+            board = [board[0], (0,) * self.length, board[1]]
+        return self.slot(board, bases)
 
     def layers(self):
         """For every age: members of both sets, and the values of the afterstates."""
@@ -118,23 +138,23 @@ def decode(words):
     return members
 
 
+@pytest.mark.parametrize("ids", ["index", "radix"])
 @pytest.mark.parametrize("name", ["2x2", "2x3"])
-def test_a_reader_written_from_the_text(name, solved):
-    reader = Reader(solved(name, values="float64"))
+def test_a_reader_written_from_the_text(name, ids, solved):
+    reader = Reader(solved(name, values="float64", ids=ids))
+    assert reader.ids == ids
     expected = naive.NaiveSolution(reader.num_lines, reader.length)
     for age, members, values in reader.layers():
         bases = reader.bases(age)
 
-        def slot(flat, bases=bases):
+        def stored_id(flat, age=age, bases=bases):
             rows = [flat[i : i + reader.length] for i in range(0, len(flat), reader.length)]
-            if reader.num_lines == 2:
-                rows.insert(1, (0,) * reader.length)
-            return reader.slot(rows, bases)
+            return reader.stored_id(rows, age, bases)
 
-        assert {slot(s) for s in expected.states[age]} == set(members["states"])
+        assert {stored_id(s) for s in expected.states[age]} == set(members["states"])
         assert members["afterstates"] == sorted(members["afterstates"])
-        values_by_slot = dict(zip(members["afterstates"], values, strict=True))
-        slots = {afterstate: slot(afterstate) for afterstate in expected.afterstates[age]}
-        assert set(slots.values()) == set(values_by_slot)
-        for afterstate, place in slots.items():
-            assert abs(values_by_slot[place] - expected.afterstate_value[afterstate]) < 1e-10
+        values_by_id = dict(zip(members["afterstates"], values, strict=True))
+        places = {afterstate: stored_id(afterstate) for afterstate in expected.afterstates[age]}
+        assert set(places.values()) == set(values_by_id)
+        for afterstate, place in places.items():
+            assert abs(values_by_id[place] - expected.afterstate_value[afterstate]) < 1e-10

@@ -210,13 +210,16 @@ def small_bands(monkeypatch):
     bands.bands_of.cache_clear()
 
 
-def test_going_on_from_a_max_age_gives_the_same_bytes(tmp_path, small_bands):
+@pytest.mark.parametrize("ids", ["index", "radix"])
+def test_going_on_from_a_max_age_gives_the_same_bytes(ids, tmp_path, small_bands):
     shape = SHAPES["2x3"]
     assert len(bands.bands_of(shape)) > 20
-    solve(shape, tmp_path / "whole")
+    solve(shape, tmp_path / "whole", SolveOptions(ids=ids))
     whole = solution_bytes(tmp_path / "whole")
     for age in (4, 5, 30, 64, 65, 130, 250):
-        solve(shape, tmp_path / "parts", SolveOptions(max_age=age))
+        # Asked for once, the IDs are those of the directory.
+        options = SolveOptions(max_age=age, ids=ids if age == 4 else None)
+        solve(shape, tmp_path / "parts", options)
         counts = LayerSets(Store(tmp_path / "parts")).counts()
         assert counts[-1].age == age - age % 2
         with pytest.raises(NotSolved):
@@ -225,10 +228,13 @@ def test_going_on_from_a_max_age_gives_the_same_bytes(tmp_path, small_bands):
     assert solution_bytes(tmp_path / "parts") == whole
 
 
-def test_a_solve_stopped_anywhere_goes_on_to_the_same_bytes(tmp_path, small_bands, monkeypatch):
+@pytest.mark.parametrize("ids", ["index", "radix"])
+def test_a_solve_stopped_anywhere_goes_on_to_the_same_bytes(
+    ids, tmp_path, small_bands, monkeypatch
+):
     """An error after every n-th band written, in both passes, with and without checkpoints."""
     shape = SHAPES["2x3"]
-    solve(shape, tmp_path / "whole")
+    solve(shape, tmp_path / "whole", SolveOptions(ids=ids))
     whole = solution_bytes(tmp_path / "whole")
     written = []
     commit = Store.write_band
@@ -249,7 +255,7 @@ def test_a_solve_stopped_anywhere_goes_on_to_the_same_bytes(tmp_path, small_band
         for number in itertools.count(1):
             left = 3 + number % 4
             try:
-                solve(shape, path, SolveOptions(checkpoint_seconds=seconds))
+                solve(shape, path, SolveOptions(ids=ids, checkpoint_seconds=seconds))
                 break
             except KeyboardInterrupt:
                 assert number < 100

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from elias_fano.bits import ONE, ZERO
+from elias_fano.bits import ONE, SIX, WORD_MASK, ZERO, trailing_zeros
 from elias_fano.jit import inlined, kernel
 
 from ..tables import (
@@ -159,9 +159,8 @@ def segment_slot(base, info0, info1, size2):
 
 
 @inlined
-def slot_code(tables, index, slot):
-    """The board of a slot, packed; the inverse of `canonical_code_slot` on canonical boards."""
-    block = find_block(index, slot)
+def slot_code(tables, index, block, slot):
+    """The board of a slot of a block, packed; inverts `canonical_code_slot` on canonical boards."""
     base, class0, _, _, size1, size2, start1, start2 = block_at(tables, index, block)
     rest = slot - base
     row01 = rest // size2
@@ -183,4 +182,30 @@ def slots_into(tables, index, codes, slots):
 def codes_into(tables, index, slots, codes):
     """Fill `codes` with the board of every slot."""
     for i in range(len(slots)):
-        codes[i] = slot_code(tables, index, slots[i])
+        codes[i] = slot_code(tables, index, find_block(index, slots[i]), slots[i])
+
+
+@kernel
+def member_codes_into(tables, index, bitmap, start, stop, codes):
+    """Fill `codes` with the boards of the members among the words ``[start, stop)`` of a bitmap."""
+    if start >= stop:
+        return
+    count = ZERO
+    block = find_block(index, start << SIX)
+    for word in range(start, stop):
+        bits = bitmap[word]
+        while bits:
+            slot = word << SIX | trailing_zeros(bits)
+            bits &= bits - ONE
+            # Members rise, and with them the blocks.
+            while index.block_base[block + ONE] <= slot:
+                block += ONE
+            codes[count] = slot_code(tables, index, block, slot)
+            count += ONE
+
+
+@kernel
+def mark_slots(slots, bitmap):
+    """Set the bit of every slot in a bitmap."""
+    for i in range(len(slots)):
+        bitmap[slots[i] >> SIX] |= ONE << (slots[i] & WORD_MASK)
