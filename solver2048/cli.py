@@ -116,27 +116,34 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
     """Solve SHAPE (ROWSxCOLUMNS, default 3x3), or go on with a solve that was stopped."""
     # A service that ends us gets the same clean end as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    from .report import check_published, format_report, read_report
+    from .lock import DirectoryLock
+    from .options import check_options
     from .shape import parse_shape
-    from .solver import SolveOptions
-    from .solver import solve as solve_board
 
     board_shape = parse_shape(shape)
+    check_options(board_shape, objective=objective, values=values, spawn4=spawn4, threads=threads,
+                  max_age=max_age)  # fmt: skip
+    expected_counts = _read_counts(expect_counts) if expect_counts else {}
     path = out or f"solutions/{board_shape.name}"
-    options = SolveOptions(
-        objective=objective,
-        values=values,
-        spawn4=spawn4,
-        threads=threads,
-        max_age=max_age,
-        expected_counts=_read_counts(expect_counts) if expect_counts else {},
-        show_progress=not quiet,
-    )
-    if max_age is None:
-        _warn_of_size(board_shape, path)
-    has_worked = solve_board(board_shape, path, options)
-    from .objective import parse_objective
+    # Before anything heavy is imported: who comes second must know at once.
+    with DirectoryLock(path) as lock:
+        from .objective import parse_objective
+        from .report import check_published, format_report, read_report
+        from .solver import SolveOptions
+        from .solver import solve as solve_board
 
+        options = SolveOptions(
+            objective=objective,
+            values=values,
+            spawn4=spawn4,
+            threads=threads,
+            max_age=max_age,
+            expected_counts=expected_counts,
+            show_progress=not quiet,
+        )
+        if max_age is None:
+            _warn_of_size(board_shape, path)
+        has_worked = solve_board(board_shape, path, options, lock=lock)
     report = read_report(path, parse_objective(objective, board_shape))
     if as_json:
         click.echo(json.dumps(report))

@@ -19,14 +19,16 @@ from elias_fano.ranked import rank_bitmap
 from .backward import Problem, StateValues, start_values, value_layer
 from .bands import bands_of, slots_per_age
 from .board import format_board, unpack_boards
-from .errors import NoSolution, PublishedMismatch, SolverError, UsageError
+from .errors import NoSolution, PublishedMismatch, SolverError
 from .forward import START_AGES, AfterstateLayer, Layer, enumerate_layer, start_boards
 from .layer import Band, LayerCounts
 from .layer_index import build_layer_index
 from .layer_sets import KIND as SETS
 from .layer_sets import BandBuilder, LayerSets
 from .layer_values import ValueBandBuilder, Values
+from .lock import DirectoryLock
 from .objective import Objective, parse_objective
+from .options import DEFAULT_SPAWN4, DEFAULT_VALUES, check_options
 from .progress import Progress, peak_memory_bytes
 from .shape import Shape, parse_shape
 from .store import Store
@@ -35,8 +37,6 @@ from .workers import Workers
 
 # Work of a layer, in nanoseconds of one core as measured on 4x3.
 SLOT_WORK, STATE_WORK, AFTERSTATE_WORK = 0.5, 32.0, 19.0
-DEFAULT_SPAWN4 = 0.1
-DEFAULT_VALUES = "float32"
 
 
 @dataclass(frozen=True)
@@ -54,28 +54,28 @@ class SolveOptions:
 
 
 def solve(
-    shape: Shape | str, path: str | os.PathLike[str], options: SolveOptions | None = None
+    shape: Shape | str,
+    path: str | os.PathLike[str],
+    options: SolveOptions | None = None,
+    *,
+    lock: DirectoryLock | None = None,
 ) -> bool:
     """Solve a board into a directory, or go on where a solve of it was stopped.
 
     With `max_age` below the top age only the forward pass runs, up to that age. Bands that are
-    stored are not written again. Returns whether there was anything to do.
+    stored are not written again. `lock` is one on `path` that is held already, if there is one.
+    Returns whether there was anything to do.
     Raises the errors of `solver2048.errors`; whatever is raised, no finished band is lost.
     """
     options = options or SolveOptions()
     shape = parse_shape(shape) if isinstance(shape, str) else shape
+    check_options(shape, objective=options.objective, values=options.values, spawn4=options.spawn4,
+                  threads=options.threads, max_age=options.max_age)  # fmt: skip
     objective = parse_objective(options.objective, shape)
-    if options.spawn4 is not None and not 0.0 < options.spawn4 < 1.0:
-        raise UsageError(f"the probability of a 4 is {options.spawn4}; it must lie between 0 and 1")
-    if options.threads is not None and options.threads < 1:
-        raise UsageError(f"{options.threads} threads; at least 1 is needed")
     max_age = shape.top_age if options.max_age is None else options.max_age
-    if max_age < 4:
-        raise UsageError(f"max age {max_age}: the first age is 4")
-    parse_value_format(options.values or DEFAULT_VALUES, objective.max_value(shape))
 
     store = Store(path)
-    with store.locked():
+    with lock or DirectoryLock(path):
         spawn4 = _settled_spawn4(store, options)
         store.create({"shape": shape.name, "spawn4": spawn4, "ids": "index"})
         store.clean()

@@ -1,4 +1,4 @@
-"""The one module that knows files, Zarr, checksums and locks, and nothing of the game.
+"""The one module that knows files, Zarr and checksums, and nothing of the game.
 
 A solution is a directory::
 
@@ -14,21 +14,18 @@ not at all. Its manifest lists every file with size and SHA-256; every chunk car
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import shutil
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import NoSolution, NoSpace, SolutionDamaged, SolutionInUse
+from .errors import NoSolution, NoSpace, SolutionDamaged
 from .layer import Band
 from .stored_array import ChunkCache, Items, StoredArray
 
@@ -162,47 +159,6 @@ class Store:
                     )
             return
         self.write_record("solution.json", wanted)
-
-    # --- lock ---------------------------------------------------------------------------------
-
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the directory for writing; the lock ends with the process, however that ends."""
-        import fcntl
-
-        self._check_place()
-        try:
-            file = open(self.path / "lock", "a+", encoding="utf-8")  # noqa: SIM115
-        except OSError as error:
-            raise NoSolution(f"{self.path} cannot be written: {error.strerror}") from None
-        with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                file.seek(0)
-                holder = file.read().strip() or "another process"
-                raise SolutionInUse(f"{self.path} is in use by {holder}; nothing changed") from None
-            except OSError as error:
-                raise NoSolution(f"{self.path} cannot be locked: {error.strerror}") from None
-            # Who holds it is for people; a disk too full to say so is no reason to stop here.
-            with contextlib.suppress(OSError):
-                file.truncate(0)
-                file.write(f"process {os.getpid()} since {time.strftime('%Y-%m-%d %H:%M:%S')}")
-                file.flush()
-            yield
-
-    def _check_place(self) -> None:
-        """Make the directory, unless something else is there."""
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise NoSolution(f"{self.path} cannot be a solution: {error.strerror}") from None
-        ours = {"lock", "scratch"}
-        others = [name for name in os.listdir(self.path) if name not in ours]
-        if others and not self.exists() and not all(n.startswith(".solution.json") for n in others):
-            raise NoSolution(
-                f"{self.path} is not empty and holds no solution; choose another place"
-            )
 
     def clean(self) -> None:
         """Remove what a killed run left behind; the lock is held."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,8 +15,8 @@ import solver2048
 # Each module imports only from modules in lines above its own.
 ORDER = [
     ["errors", "rules", "layer"],
-    ["shape"],
-    ["board", "tables"],
+    ["shape", "lock"],
+    ["board", "tables", "options"],
     ["kernels.slots"],
     ["kernels.moves"],
     ["kernels.spawns", "kernels.members"],
@@ -75,9 +77,25 @@ def test_kernels_know_no_files_and_the_store_no_game():
         if name.startswith("kernels."):
             assert tops <= {"__future__", "numpy", "elias_fano"}, name
         if name != "store":
-            assert not tops & {"zarr", "numcodecs", "shutil", "fcntl"}, name
+            assert not tops & {"zarr", "numcodecs", "shutil"}, name
+        if name != "lock":
+            assert "fcntl" not in tops, name
     game = {"tables", "board", "rules", "forward", "backward", "layer_index", "objective", "bands"}
     assert not {m for m, _ in imported(found["store"], "store")} & game
+
+
+def test_the_lock_is_taken_before_heavy_imports():
+    """Whatever the command line imports at its top, and for the lock, is light."""
+    found = modules(solver2048)
+    light = {"errors", "lock", "options", "shape"}
+    for name in light:
+        tops = {top for _, top in imported(found[name], name) if top}
+        assert tops <= set(sys.stdlib_module_names), name
+        assert {module for module, _ in imported(found[name], name) if module} <= light, name
+    code = "import sys, solver2048.cli; print(*sys.modules)"
+    command = [sys.executable, "-c", code]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert not {"numpy", "numba", "zarr"} & set(loaded)
 
 
 def test_elias_fano_knows_nothing_of_2048():
