@@ -160,8 +160,8 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
 
 def _warn_of_size(shape: Shape, path: str) -> None:
     """Say so if a complete solve will not fit on the disk that is there."""
-    from .report import expected_bytes, format_size
-    from .store import free_bytes
+    from .files import format_size, free_bytes
+    from .report import expected_bytes
 
     needed, free = expected_bytes(shape), free_bytes(path)
     if needed > free:

@@ -14,10 +14,12 @@ from .bands import bands_of
 from .errors import NotSolved, SolutionDamaged
 from .forward import Layer
 from .layer import Band, LayerCounts
+from .records import SETS
 from .shape import SHAPES, Shape
-from .store import ArrayToWrite, Store
+from .store import Store
+from .stored_array import ArrayToWrite
 
-KIND = "sets"
+KIND = SETS
 NAMES = ("states", "afterstates")
 
 # Measured on 4x3 layers: larger partitions save little, and a bitmap of a layer through Zstd takes
@@ -113,6 +115,7 @@ class LayerSets:
     """The stored sets of a solution, by age.
 
     bands : the stored bands, upward; the last may be cut short
+    gaps : bands that are not there though one above them is
     """
 
     def __init__(self, store: Store) -> None:
@@ -123,22 +126,22 @@ class LayerSets:
         self._band_of: dict[int, Band] = {}
         self._arrays: dict[tuple[Band, str], WordSource] = {}
         self._opened: dict[tuple[int, str], PartitionedEliasFano] = {}
-        self.is_cut_short = False
+        missing = []
         for band in bands_of(self.shape):
             manifest = store.manifest(KIND, band)
             if manifest is None:
-                break
+                missing.append(band)
+                continue
             self.bands.append(band)
             for record in manifest["layers"]:
                 self._records[int(record["age"])] = record
                 self._band_of[int(record["age"])] = band
-            self.is_cut_short = not manifest["is_complete"]
-            if self.is_cut_short:
-                break
-
-    @property
-    def num_complete_bands(self) -> int:
-        return len(self.bands) - self.is_cut_short
+        # Looked for again: a solve that goes on meanwhile adds bands in order.
+        self.gaps = [
+            band
+            for band in missing
+            if band.first < self.max_age and store.manifest(KIND, band) is None
+        ]
 
     @property
     def max_age(self) -> int:
@@ -154,6 +157,9 @@ class LayerSets:
 
     def _record(self, age: int) -> dict[str, Any]:
         if age not in self._records:
+            for band in self.gaps:
+                if age in band.ages:
+                    raise SolutionDamaged(f"age {age}: {KIND}/{band.name}, the band is missing")
             raise NotSolved(f"age {age} is not enumerated; ages up to {self.max_age} are")
         return self._records[age]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .errors import PublishedMismatch
+from .files import format_size
 from .layer_sets import KIND as SETS
 from .layer_sets import LayerSets
 from .objective import Objective
@@ -188,15 +189,6 @@ def format_report(report: dict[str, Any]) -> str:
     sources = {figure["source"] for figure in published.values()}
     lines += [f"  published: {source}" for source in sorted(sources)]
     return "\n".join(lines)
-
-
-def format_size(num_bytes: float) -> str:
-    """A number of bytes for people, in powers of 1000."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if num_bytes < 1000:
-            return f"{num_bytes:.0f} {unit}" if unit == "B" else f"{num_bytes:.1f} {unit}"
-        num_bytes /= 1000
-    return f"{num_bytes:.2f} TB"
 
 
 def read_report(path: str, objective: Objective) -> dict[str, Any]:

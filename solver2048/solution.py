@@ -102,9 +102,9 @@ class Solution:
         self.close()
 
     def close(self) -> None:
-        """Let go of what was cached; no file stays open between calls."""
+        """Let go of what was cached and of open files."""
         self._index.cache_clear()
-        self.sets.store.cache.clear()
+        self.sets.store.close()
 
     # --- facts --------------------------------------------------------------------------------
 

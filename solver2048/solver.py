@@ -30,10 +30,14 @@ from .lock import DirectoryLock
 from .objective import Objective, parse_objective
 from .options import DEFAULT_SPAWN4, DEFAULT_VALUES, check_options
 from .progress import Progress, peak_memory_bytes
+from .records import OBJECTIVE, RESULT
 from .shape import Shape, parse_shape
 from .store import Store
 from .value_format import ValueFormat, parse_value_format
 from .workers import Workers
+
+RULES = "2048"
+"""Moves and spawns as in the game of that name: a spawn takes any empty cell alike."""
 
 # Work of a layer, in nanoseconds of one core as measured on 4x3.
 SLOT_WORK, STATE_WORK, AFTERSTATE_WORK = 0.5, 32.0, 19.0
@@ -77,7 +81,7 @@ def solve(
     store = Store(path)
     with lock or DirectoryLock(path):
         spawn4 = _settled_spawn4(store, options)
-        store.create({"shape": shape.name, "spawn4": spawn4, "ids": "index"})
+        store.create({"shape": shape.name, "rules": RULES, "spawn4": spawn4, "ids": "index"})
         store.clean()
         value_format = _settled_values(store, shape, objective, options)
         with Workers(options.threads) as workers:
@@ -98,7 +102,11 @@ def _settled_values(
     store: Store, shape: Shape, objective: Objective, options: SolveOptions
 ) -> ValueFormat:
     """The format of an objective's values: that of the directory once it has any."""
-    record = store.read_record(f"{objective.values_kind}/objective.json")
+    kind = objective.values_kind
+    record = store.read_record(f"{kind}/{OBJECTIVE}")
+    if record is None:  # any of its bands says it too
+        for manifest_name in store.record_names(f"{kind}/*/manifest.json")[:1]:
+            record = store.read_record(manifest_name)
     name = options.values or (record["values"] if record else DEFAULT_VALUES)
     if record and record["values"] != name:
         raise NoSolution(
@@ -166,29 +174,61 @@ class _BackgroundWriter:
 def _forward(
     store: Store, shape: Shape, max_age: int, options: SolveOptions, workers: Workers
 ) -> bool:
-    """Enumerate and store all bands up to an age; returns whether there was anything to do."""
-    sets = LayerSets(store)
-    for counts in sets.counts():
+    """Enumerate and store the missing bands up to an age; returns whether there were any."""
+    for counts in LayerSets(store).counts():
         _expect(counts, options)
-    if sets.max_age >= max_age - max_age % 2:
+    bands = [b for b in bands_of(shape) if b.first <= max_age and not _reaches(store, b, max_age)]
+    if bands:
+        _enumerate_bands(store, shape, bands, max_age, options, workers)
+    if max_age == shape.top_age:
+        return _finish_kind(store, SETS, shape) or bool(bands)
+    return bool(bands)
+
+
+def _reaches(store: Store, band: Band, max_age: int) -> bool:
+    """Whether a band is stored up to an age; a band cut short may be."""
+    manifest = store.stored_manifest(SETS, band)
+    if manifest is None:
         return False
-    bands = [b for b in bands_of(shape)[sets.num_complete_bands :] if b.first <= max_age]
+    return bool(manifest["is_complete"]) or int(manifest["layers"][-1]["age"]) + 2 > max_age
+
+
+def _enumerate_bands(
+    store: Store,
+    shape: Shape,
+    bands: list[Band],
+    max_age: int,
+    options: SolveOptions,
+    workers: Workers,
+) -> None:
+    """Enumerate and store bands, upward; what is below each of them is stored by then."""
     slots = slots_per_age(shape)
-    window = _read_window(sets, bands[0])
-    total_work = float(slots[bands[0].first // 2 : max_age // 2 + 1].sum())
+    total_work = float(
+        sum(slots[b.first // 2 : min(b.last, max_age) // 2 + 1].sum() for b in bands)
+    )
+    window: dict[int, AfterstateLayer] = {}
+    reached = 0
     with (
         _Timer(store, "forward_seconds") as timer,
         Progress(f"{shape.name} forward", total_work, enabled=options.show_progress) as progress,
         _BackgroundWriter() as writer,
     ):
         for band in bands:
+            if band.first != reached + 2:
+                writer.finish()
+                window = _read_window(LayerSets(store), band)
+            ages = range(band.first, min(band.last, max_age) + 1, 2)
+            # A set takes at most about a bit a slot.
+            forecast = 2 * float(slots[ages[0] // 2 : ages[-1] // 2 + 1].sum()) / 8
+            store.check_space(SETS, band, forecast)
             builder = BandBuilder()
-            for age in (age for age in band.ages if age <= max_age):
+            for age in ages:
                 layer = enumerate_layer(shape, age, window, workers)
                 _expect(layer.counts, options)
                 builder.add(layer)
                 _slide(window, layer, age)
                 progress.advance(age, layer.counts.num_slots, layer.counts.states)
+            reached = ages[-1]
             # The digest of the band before goes into this one's manifest.
             writer.finish()
             parents = {
@@ -196,12 +236,16 @@ def _forward(
                 for below in _bands_below(shape, band)
             }
             is_complete = band.last <= max_age
-            # One above a band that was lost may be there already.
-            manifest = store.manifest(SETS, band)
-            if not manifest or not manifest["is_complete"]:
-                writer.submit(functools.partial(builder.commit, store, band, is_complete, parents))
+            writer.submit(functools.partial(builder.commit, store, band, is_complete, parents))
             timer.save()
         writer.finish()
+
+
+def _finish_kind(store: Store, kind: str, shape: Shape) -> bool:
+    """Write the catalogue of a kind whose bands are all stored, if it is not there yet."""
+    if store.catalogue(kind) is not None:
+        return False
+    store.write_catalogue(kind, list(bands_of(shape)))
     return True
 
 
@@ -255,23 +299,30 @@ def _backward(
     """
     objective = problem.objective
     kind = objective.values_kind
-    is_stored = all(store.manifest(kind, band) for band in bands_of(problem.shape))
-    if is_stored and store.read_record(f"{kind}/result.json") is not None:
-        return False
+    store.create_kind(kind, {"objective": objective.name, "values": value_format.name})
+    missing = [band for band in bands_of(problem.shape) if not store.is_done(kind, band)]
+    is_finished = store.read_record(f"{kind}/{RESULT}") is not None
+    if missing or not is_finished:
+        lowest = min(missing) if is_finished else bands_of(problem.shape)[0]
+        _value_bands(store, problem, value_format, lowest, options, workers)
+    return _finish_kind(store, kind, problem.shape) or bool(missing)
+
+
+def _value_bands(
+    store: Store,
+    problem: Problem,
+    value_format: ValueFormat,
+    lowest: Band,
+    options: SolveOptions,
+    workers: Workers,
+) -> None:
+    """Compute and store the values of the bands down to the lowest wanted, and the result."""
+    objective = problem.objective
+    kind = objective.values_kind
     sets = LayerSets(store)
-    for band in sets.bands:
-        manifest = store.manifest(kind, band)
-        if manifest and manifest["values"] != value_format.name:
-            raise NoSolution(
-                f"{store.path / kind / band.name} has values {manifest['values']}; "
-                f"you asked for {value_format.name}"
-            )
-    store.write_record(
-        f"{kind}/objective.json", {"objective": objective.name, "values": value_format.name}
-    )
     window = _read_checkpoint(sets, problem, kind)
     first_known = min(window, default=problem.shape.top_age + 2)
-    bands = [band for band in reversed(sets.bands) if band.last < first_known]
+    bands = [band for band in reversed(sets.bands) if lowest.first <= band.first < first_known]
     starts: dict[int, float] = {}
     last_checkpoint = time.monotonic()
     total_work = sum(_work(sets.layer_counts(age)) for band in bands for age in band.ages)
@@ -288,6 +339,9 @@ def _backward(
             if number + 1 < len(bands):
                 reading = reader.submit(sets.read_band, bands[number + 1])
             builder = ValueBandBuilder(sets, band, value_format)
+            is_new = not store.is_done(kind, band)
+            if is_new:
+                store.check_space(kind, band, builder.num_bytes)
             for age in reversed(band.ages):
                 layer, values = value_layer(
                     problem, age, rank_bitmap(stored.bitmap(age, "states")),
@@ -300,22 +354,20 @@ def _backward(
                 starts |= start_values(problem, layer)
                 counts = sets.layer_counts(age)
                 progress.advance(age, _work(counts), counts.states)
-            if store.manifest(kind, band) is None:
-                writer.submit(functools.partial(builder.commit, store, kind, problem.spawn4))
-            # None after the last band: its start values would be lost to a resumed run.
-            is_last = number + 1 == len(bands)
-            if not is_last and time.monotonic() - last_checkpoint >= options.checkpoint_seconds:
+            if is_new:
+                writer.submit(functools.partial(builder.commit, store, kind))
+            # None from the start boards on: their values would be lost to a resumed run.
+            is_early = band.first > max(START_AGES.values())
+            if is_early and time.monotonic() - last_checkpoint >= options.checkpoint_seconds:
                 writer.finish()
-                checkpoint = {age: layer.values for age, layer in window.items()}
-                store.write_checkpoint(objective.directory, checkpoint, {"spawn4": problem.spawn4})
+                store.checkpoint(kind).write({age: layer.values for age, layer in window.items()})
                 last_checkpoint = time.monotonic()
             timer.save()
         writer.finish()
-    store.write_record(
-        f"{kind}/result.json", _result(sets, problem, value_format, starts, Values(sets, objective))
-    )
-    store.drop_checkpoint(objective.directory)
-    return True
+    if store.read_record(f"{kind}/{RESULT}") is None:
+        result = _result(sets, problem, value_format, starts, Values(sets, objective))
+        store.write_record(f"{kind}/{RESULT}", result)
+    store.checkpoint(kind).drop()
 
 
 def _work(counts: LayerCounts) -> float:
@@ -332,10 +384,9 @@ def _read_checkpoint(sets: LayerSets, problem: Problem, kind: str) -> dict[int, 
 
     That is so too where a band above the checkpoint has been lost.
     """
-    objective = problem.objective
-    checkpoint = sets.store.read_checkpoint(objective.directory, {"spawn4": problem.spawn4})
+    checkpoint = sets.store.checkpoint(kind).read()
     above = [band for band in sets.bands if band.last >= min(checkpoint, default=0)]
-    if not checkpoint or not all(sets.store.manifest(kind, band) for band in above):
+    if not checkpoint or not all(sets.store.is_done(kind, band) for band in above):
         return {}
     window = {}
     for band in above:
@@ -366,6 +417,7 @@ def _result(
     codes = np.array(sorted(starts), dtype=np.uint64)
     boards = unpack_boards(codes, shape)
     return {
+        "identity": sets.store.kind_identity(problem.objective.values_kind),
         "objective": problem.objective.name,
         "spawn4": p4,
         "values": value_format.name,

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import rules
-from .bands import bands_of
 from .board import pack_boards, tile_exponents, unpack_boards
 from .errors import NotSolved, PublishedMismatch, SolutionDamaged, SolverError
 from .kernels.members import count_members, count_missing_images
@@ -98,11 +97,8 @@ def _check_sets(sets: LayerSets, band: Band) -> str:
 
 def _check_no_gap(sets: LayerSets) -> str:
     """No band is stored above one that is missing."""
-    missing = bands_of(sets.shape)[len(sets.bands) :]
-    for band in missing[1:]:
-        # The first is looked for last: a solve that goes on meanwhile adds bands in order.
-        if sets.store.manifest(SETS, band) and not sets.store.manifest(SETS, missing[0]):
-            raise SolutionDamaged(f"{SETS}/{missing[0].name}: the band is missing")
+    for band in sets.gaps:
+        raise SolutionDamaged(f"{SETS}/{band.name}: the band is missing")
     return f"{SETS}: ages 4 to {sets.max_age} of {sets.shape.top_age}"
 
 

@@ -47,12 +47,15 @@ def solved(tmp_path_factory: pytest.TempPathFactory):
     return solve_once
 
 
+NOT_PART = ("lock", "run.json", "scratch", "quarantine")
+
+
 def solution_bytes(path: Path) -> dict[str, bytes]:
     """Every file of a solution proper: no lock, times or scratch."""
     return {
         file.relative_to(path).as_posix(): file.read_bytes()
         for file in sorted(path.rglob("*"))
-        if file.is_file() and file.relative_to(path).parts[0] not in ("lock", "run.json", "scratch")
+        if file.is_file() and file.relative_to(path).parts[0] not in NOT_PART
     }
 
 

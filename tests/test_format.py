@@ -69,7 +69,7 @@ class Reader:
 
     def layers(self):
         """For every age: members of both sets, and the values of the afterstates."""
-        for sets in sorted((self.path / "sets").iterdir()):
+        for sets in sorted(p for p in (self.path / "sets").iterdir() if p.is_dir()):
             values = self.path / "values/score" / sets.name
             words = {n: zarr.open_array(sets / n)[:] for n in ("states", "afterstates")}
             stored = zarr.open_array(values / "afterstates")[:]
