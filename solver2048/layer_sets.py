@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -81,12 +82,18 @@ class _Part:
 
 def check_parents(store: Store, kind: str, band: Band) -> None:
     """Make sure that the bands a band was made from are the ones stored. Raises SolutionDamaged."""
+    for parent in wrong_parents(store, kind, band):
+        raise SolutionDamaged(f"{kind}/{band.name} was made from another {parent}")
+
+
+def wrong_parents(store: Store, kind: str, band: Band) -> Iterator[str]:
+    """Names of the stored bands that are not the ones a band was made from."""
     manifest = store.manifest(kind, band)
     for parent, digest in (manifest["parents"] if manifest else {}).items():
         parent_kind, name = parent.rsplit("/", 1)
         first, last = (int(age) for age in name.split("-"))
         if store.manifest_digest(parent_kind, Band(first, last)) != digest:
-            raise SolutionDamaged(f"{kind}/{band.name} was made from another {parent}")
+            yield parent
 
 
 class StoredBand:
@@ -112,13 +119,13 @@ def stored_shape(store: Store) -> Shape:
 
 
 class LayerSets:
-    """The stored sets of a solution, by age.
+    """The stored sets of a solution, by age; of `among` alone if bands are given.
 
     bands : the stored bands, upward; the last may be cut short
     gaps : bands that are not there though one above them is
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, among: Iterable[Band] | None = None) -> None:
         self.store = store
         self.shape: Shape = stored_shape(store)
         self.bands: list[Band] = []
@@ -127,7 +134,7 @@ class LayerSets:
         self._arrays: dict[tuple[Band, str], WordSource] = {}
         self._opened: dict[tuple[int, str], PartitionedEliasFano] = {}
         missing = []
-        for band in bands_of(self.shape):
+        for band in bands_of(self.shape) if among is None else among:
             manifest = store.manifest(KIND, band)
             if manifest is None:
                 missing.append(band)

@@ -27,7 +27,7 @@ class DirectoryLock:
     """A `with` block in which no other process, and no other thread, writes to a directory.
 
     The same object may be entered again inside the block. The lock ends with the process, however
-    that ends. Entering makes the directory, unless `is_made` says that it has to be there.
+    that ends. Entering makes the directory, unless `is_made` says that a solution has to be there.
     Raises SolutionInUse, and NoSolution where there cannot be one.
     """
 
@@ -56,7 +56,8 @@ class DirectoryLock:
         """Make the directory, unless something else is there."""
         is_solution = (self.path / SOLUTION_NAME).is_file()
         if self._is_made:
-            if not self.path.is_dir():
+            # What else there is of a solution may bring back a record that is lost.
+            if not is_solution and not (self.path / "sets").is_dir():
                 raise NoSolution(f"no solution at {self.path}")
             return
         try:

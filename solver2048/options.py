@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 
 from .errors import UsageError
 from .shape import Shape
 
 DEFAULT_SPAWN4 = 0.1
 DEFAULT_VALUES = "float32"
+
+LEVELS = ("quick", "sampled", "full", "semantic")
+"""How much `verify` checks."""
+DEFAULT_SAMPLE = 2000
+DEFAULT_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class SolveOptions:
+    """What to solve and how; None takes what the directory has, else the default."""
+
+    objective: str = "score"
+    values: str | None = None
+    spawn4: float | None = None
+    threads: int | None = None
+    max_age: int | None = None
+    expected_counts: dict[int, int] = field(default_factory=dict)
+    show_progress: bool = False
+    checkpoint_seconds: float = 300.0
 
 
 def check_options(
@@ -24,11 +44,16 @@ def check_options(
     max_value = 1 if parse_tile_exponent(objective, shape) else shape.max_score
     if spawn4 is not None and not 0.0 < spawn4 < 1.0:
         raise UsageError(f"the probability of a 4 is {spawn4}; it must lie between 0 and 1")
-    if threads is not None and threads < 1:
-        raise UsageError(f"{threads} threads; at least 1 is needed")
+    check_threads(threads)
     if max_age is not None and max_age < 4:
         raise UsageError(f"max age {max_age}: the first age is 4")
     parse_fraction_bits(values or DEFAULT_VALUES, max_value)
+
+
+def check_threads(threads: int | None) -> None:
+    """Raise UsageError for a number of threads that cannot be."""
+    if threads is not None and threads < 1:
+        raise UsageError(f"{threads} threads; at least 1 is needed")
 
 
 def parse_tile_exponent(objective: str, shape: Shape) -> int:

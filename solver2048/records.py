@@ -76,12 +76,16 @@ class Records:
 
     def create_kind(self, kind: str, facts: dict[str, Any]) -> None:
         """Write down what an objective's values are, before the first of its bands."""
-        wanted = {**facts, "identity": self._values_identity(facts)}
+        wanted = self.kind_record(facts)
         found = self.read_record(f"{kind}/{OBJECTIVE}")
         if found is None:
             self.write_record(f"{kind}/{OBJECTIVE}", wanted)
         elif found != wanted:
             raise SolutionDamaged(f"{self.path / kind / OBJECTIVE} is of another solution")
+
+    def kind_record(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """The record of an objective's values: its facts, and their identity in this solution."""
+        return {**facts, "identity": self._values_identity(facts)}
 
     def _values_identity(self, facts: dict[str, Any]) -> str:
         return digest_of({**facts, "solution": self.identity()["identity"]})
@@ -121,6 +125,9 @@ class Records:
             write_file(path, dump_record(record), self._new)
         except OSError as error:
             raise NoSpace(f"{path} could not be written: {error.strerror}") from error
+
+    def remove_record(self, name: str) -> None:
+        (self.path / name).unlink(missing_ok=True)
 
     def record_names(self, pattern: str) -> list[str]:
         return sorted(p.relative_to(self.path).as_posix() for p in self.path.glob(pattern))

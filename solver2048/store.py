@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from . import catalogue, chunk_table
@@ -55,10 +55,11 @@ SPARE_BYTES = 64 << 20
 
 
 class Store(Records):
-    """A solution's directory."""
+    """A solution's directory; `uses_catalogues` False takes the manifests for all it reads."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, uses_catalogues: bool = True) -> None:
         super().__init__(path)
+        self._uses_catalogues = uses_catalogues
         self.cache = ChunkCache(CACHE_BYTES)
         self._catalogues: dict[str, Catalogue] = {}
 
@@ -218,18 +219,18 @@ class Store(Records):
         return parse_table(stored, manifest["chunks"][name])
 
     def check_files(self, kind: str, band: Band) -> None:
-        """Make sure that every file of a band is there, with its size, and no others."""
+        """Make sure that every file of a band is there, with its size."""
         manifest = self._needed_manifest(kind, band)
         directory = self.path / kind / band.name
         for file, facts in manifest["files"].items():
             check_size(directory / file, facts)
-        present = {
-            path.relative_to(directory).as_posix()
-            for path in directory.rglob("*")
-            if path.is_file()
-        }
-        for extra in sorted(present - set(manifest["files"]) - {MANIFEST}):
-            raise SolutionDamaged(f"{directory / extra} does not belong there")
+
+    def stray_files(self, kind: str, band: Band) -> list[str]:
+        """Paths, below the solution, of files in a band's directory that its manifest lacks."""
+        manifest = self._needed_manifest(kind, band)
+        ours = {f"{kind}/{band.name}/{file}" for file in [*manifest["files"], MANIFEST]}
+        files = self.record_names(f"{kind}/{band.name}/**/*")
+        return [name for name in files if name not in ours and not (self.path / name).is_dir()]
 
     def check_band(self, kind: str, band: Band) -> None:
         """Compare every file of a band with its manifest. Raises SolutionDamaged."""
@@ -241,6 +242,8 @@ class Store(Records):
 
     def catalogue(self, kind: str) -> Catalogue | None:
         """The catalogue of a kind, None if there is none (yet). Raises SolutionDamaged."""
+        if not self._uses_catalogues:
+            return None
         if kind not in self._catalogues:
             path = self.path / kind / catalogue.NAME
             if not path.is_file():
@@ -254,8 +257,13 @@ class Store(Records):
             self._catalogues[kind] = opened
         return self._catalogues[kind]
 
-    def write_catalogue(self, kind: str, bands: list[Band]) -> None:
-        """Write the catalogue of a kind whose bands are all done. Raises NoSpace."""
+    def finish_kind(self, kind: str, bands: Iterable[Band]) -> bool:
+        """Write the catalogue of a kind whose bands, all of them given, are done.
+
+        Returns False if it is there already. Raises NoSpace.
+        """
+        if self.catalogue(kind) is not None:
+            return False
         new = self._new / catalogue.NAME
         try:
             make_directory(self._new)
@@ -267,8 +275,9 @@ class Store(Records):
                 f"the catalogue of {kind} could not be written to {self.path}: "
                 f"{error.strerror or error}; all bands are safe"
             ) from error
+        return True
 
-    def catalogue_parts(self, kind: str, bands: list[Band]) -> Iterator[tuple[str, bytes]]:
+    def catalogue_parts(self, kind: str, bands: Iterable[Band]) -> Iterator[tuple[str, bytes]]:
         """Names and bytes of what a catalogue holds, by name, as they lie on the disk."""
         for band in bands:
             manifest = self.stored_manifest(kind, band)
@@ -287,6 +296,11 @@ class Store(Records):
             parse_record(stored, self.path / name)
             yield name.rsplit("/", 1)[-1], stored
 
+    def catalogue_names(self) -> list[str]:
+        """Paths of the catalogues that are there, below the solution."""
+        names = self.record_names(f"{SETS}/{catalogue.NAME}")
+        return names + self.record_names(f"values/*/{catalogue.NAME}")
+
     # --- all files ----------------------------------------------------------------------------
 
     def checksums(self) -> Iterator[tuple[str, str]]:
@@ -301,8 +315,7 @@ class Store(Records):
             for file, facts in sorted(files.items()):
                 yield str(facts["sha256"]), f"{name.removesuffix(MANIFEST)}{file}"
         others = [SOLUTION_NAME, *self.record_names("values/*/*.json")]
-        others += self.record_names(f"{SETS}/{catalogue.NAME}")
-        others += self.record_names(f"values/*/{catalogue.NAME}")
+        others += self.catalogue_names()
         for name in others + manifests:
             yield file_digest(self.path / name), name
 

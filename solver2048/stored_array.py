@@ -91,6 +91,17 @@ class StoredArray:
                 out[group] = chunk[positions[group] % self._chunk_items]
         return out
 
+    @property
+    def num_chunks(self) -> int:
+        return -(-len(self) // int(self._chunk_items))
+
+    def read_chunk(self, number: int) -> Items:
+        """A chunk, past the cache. Raises SolutionDamaged."""
+        where = f", chunk {number}"
+        start = number * self._chunk_items
+        stop = min(start + self._chunk_items, len(self))
+        return self._checked(self._read(start, stop, where), where)
+
     def read(self) -> Items:
         """All of it, past the cache."""
         return self._checked(self._read(0, len(self), ""), "")
@@ -99,10 +110,7 @@ class StoredArray:
         key = (self._name, number)
         chunk = self._cache.get(key)
         if chunk is None:
-            start = number * self._chunk_items
-            where = f", chunk {number}"
-            stop = min(start + self._chunk_items, len(self))
-            chunk = self._checked(self._read(start, stop, where), where)
+            chunk = self.read_chunk(number)
             self._cache.put(key, chunk)
         return chunk
 
@@ -113,7 +121,9 @@ class StoredArray:
             raise
         # Whatever a codec makes of damaged bytes, it is one thing to the user.
         except Exception as error:
-            raise SolutionDamaged(f"{self._name}{where}: {error}; no value returned") from error
+            # A chunk that is not the table's is named already.
+            what = f", {error}" if str(error).startswith("chunk") else f"{where}: {error}"
+            raise SolutionDamaged(f"{self._name}{what}; no value returned") from error
 
     def _checked(self, items: Items, where: str) -> Items:
         missing = self._missing

@@ -30,7 +30,7 @@ def stored_files(path):
 def test_verify_finds_nothing_in_a_sound_solution(copy):
     findings = verify(Store(copy))
     assert not findings.errors
-    assert len(findings.checks) == 3
+    assert len(findings.checks) == 6
 
 
 def ask_all(path):

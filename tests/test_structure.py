@@ -15,7 +15,7 @@ import solver2048
 # Each module imports only from modules in lines above its own.
 ORDER = [
     ["errors", "rules", "layer"],
-    ["shape", "lock", "files"],
+    ["shape", "lock", "files", "findings"],
     ["board", "tables", "options", "chunk_table", "catalogue", "checkpoints"],
     ["kernels.slots"],
     ["kernels.moves"],
@@ -26,10 +26,14 @@ ORDER = [
     ["forward", "zarr_arrays"],
     ["backward", "store"],
     ["layer_sets"],
-    ["layer_values"],
+    ["layer_values", "background"],
+    ["forward_pass", "backward_pass"],
     ["solver"],
     ["report", "solution"],
+    ["verify_values"],
     ["verify"],
+    ["repair"],
+    ["cli_command"],
     ["cli"],
     ["__main__"],
 ]
