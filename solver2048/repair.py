@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -117,20 +118,34 @@ class _Repair:
     # --- records ------------------------------------------------------------------------------
 
     def _restore_identity(self) -> None:
-        """Without a shape nothing can be done: a sound copy of it, or none."""
+        """Without the right shape nothing can be done: a sound copy of it, or none."""
         try:
             stored_shape(self.store)
-        except (NoSolution, SolutionDamaged) as error:
-            record = self._copy(SOLUTION_NAME)
-            if record is None:
-                raise type(error)(
-                    f"{error}; no catalogue has a copy, and what was solved is not guessed: put "
-                    f"a sound {SOLUTION_NAME} back"
-                ) from None
-            if self.store.exists():
-                self.repairs.quarantined.append(self.store.quarantine(SOLUTION_NAME))
-            self.store.write_record(SOLUTION_NAME, record)
-            self.repairs.restored.append(SOLUTION_NAME)
+            if self._is_of_bands(self.store.identity()):
+                return
+            error: SolverError = SolutionDamaged(
+                f"{self.store.path / SOLUTION_NAME} is of another solution than all bands"
+            )
+        except (NoSolution, SolutionDamaged) as found:
+            error = found
+        record = self._copy(SOLUTION_NAME)
+        if record is None:
+            raise type(error)(
+                f"{error}; no catalogue has a copy, and what was solved is not guessed: put a "
+                f"sound {SOLUTION_NAME} back"
+            )
+        if self.store.exists():
+            self.repairs.quarantined.append(self.store.quarantine(SOLUTION_NAME))
+        self.store.write_record(SOLUTION_NAME, record)
+        self.repairs.restored.append(SOLUTION_NAME)
+
+    def _is_of_bands(self, record: dict[str, object]) -> bool:
+        """Whether one of the stored bands of sets, if there are any, is of this solution."""
+        identities = set()
+        for name in self.store.record_names(f"{SETS}/*/{MANIFEST}"):
+            with contextlib.suppress(SolutionDamaged):
+                identities.add((self.store.read_record(name) or {}).get("identity"))
+        return not identities or record.get("identity") in identities
 
     def _copy(self, name: str) -> dict[str, object] | None:
         """A record as a sound catalogue has it, or as it follows from a band; None if neither."""
@@ -146,7 +161,8 @@ class _Repair:
                     record = parse_record(opened.read(Path(name).name), path)
                 finally:
                     opened.close()
-                return self.store.checked_identity(record) if name == SOLUTION_NAME else record
+                if name != SOLUTION_NAME or self._is_of_bands(self.store.checked_identity(record)):
+                    return record
             except SolverError:
                 continue
         return self._objective_of_bands(name) if name.endswith(f"/{OBJECTIVE}") else None

@@ -259,6 +259,24 @@ def test_what_was_solved_is_not_guessed(harmed):
     assert solution_bytes(harmed) == before
 
 
+@pytest.mark.parametrize("has_catalogues", [True, False])
+def test_a_solution_record_of_another_solution(has_catalogues, harmed, origin, tmp_path):
+    """It is the record that is wrong, not every band."""
+    solve(SHAPE, tmp_path / "other", SolveOptions(spawn4=0.3, max_age=4))
+    shutil.copyfile(tmp_path / "other/solution.json", harmed / "solution.json")
+    assert verify(Store(harmed), level="quick").problems
+    if has_catalogues:
+        assert repair(harmed).restored == ["solution.json"]
+        assert solution_bytes(harmed) == solution_bytes(origin)
+        return
+    for name in Store(harmed).catalogue_names():
+        (harmed / name).unlink()
+    before = solution_bytes(harmed)
+    with pytest.raises(SolutionDamaged, match="is of another solution than all bands"):
+        repair(harmed)
+    assert solution_bytes(harmed) == before
+
+
 def test_how_values_are_stored_is_not_guessed(harmed):
     for name in ["values/score/objective.json", "-values/score/catalogue.zip"]:
         harm(harmed, name)
