@@ -135,7 +135,8 @@ def ranks_into(stretch, values, lanes, sums, ranks, found):
         # Each loop asks for what the next one reads: the misses of all lanes overlap.
         for lane in range(num_lanes):
             wanted = min(values[start + lane] >> width, num_zeros)
-            block = find_block(stretch, wanted - np.uint64(wanted != ZERO), True)
+            # The members with this high part follow the zero before it, or begin the sequence.
+            block = find_block(stretch, wanted - ONE, True) if wanted else ZERO
             lanes[lane, PLACE] = block
             line = high + (block << BLOCK_SHIFT)
             for _ in range(np.uint64(4)):
@@ -145,7 +146,6 @@ def ranks_into(stretch, values, lanes, sums, ranks, found):
         for lane in range(num_lanes):
             wanted = values[start + lane] >> width
             block = lanes[lane, PLACE]
-            # The members with this high part follow the zero before it.
             before = (block << BLOCK_BITS_SHIFT) - stretch.samples[block]
             begin = stretch.count
             length = ZERO

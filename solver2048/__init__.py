@@ -10,7 +10,7 @@ __all__ = ["ACTIONS", "Solution", "SolveOptions", "open_solution", "parse_shape"
 
 _HOMES = {
     "ACTIONS": "shape",
-    "SolveOptions": "solver",
+    "SolveOptions": "options",
     "Solution": "solution",
     "open_solution": "solution",
     "parse_shape": "shape",
@@ -18,9 +18,10 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
+    from .options import SolveOptions
     from .shape import ACTIONS, parse_shape
     from .solution import Solution, open_solution
-    from .solver import SolveOptions, solve
+    from .solver import solve
 
 
 def __dir__() -> list[str]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import errno
 import functools
 import json
 import math
-import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -17,58 +15,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import __version__
-from .errors import INTERRUPTED_EXIT_CODE, SolverError, UsageError
+from .cli_command import EXIT_CODES, Command, remedy
+from .errors import SolutionDamaged, SolverError, UsageError
+from .options import DEFAULT_SAMPLE, DEFAULT_SHARE, LEVELS
 
 if TYPE_CHECKING:
+    from .repair import Repairs
     from .shape import Shape
     from .solution import BoardValue
-
-EXIT_CODES = """\b
-Exit codes:
-  0  fine                          6  no solution there, or of another kind
-  2  usage                         7  in use by another process
-  3  malformed or impossible board 8  damaged
-  4  unreachable board             9  not enough space or memory
-  5  not solved (yet)             10  differs from a published figure
-130  interrupted
-"""
-
-
-class _Command(click.Command):
-    """A command whose help ends with its example as written, and whose errors are one line."""
-
-    def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:
-        kwargs["epilog"] = "\b\nExample:\n" + "".join(f"  {line}\n" for line in example.split("\n"))
-        super().__init__(*args, **kwargs)
-
-    def invoke(self, context: click.Context) -> Any:
-        try:
-            return super().invoke(context)
-        except SolverError as error:
-            click.echo(f"error: {error}", err=True)
-            context.exit(error.exit_code)
-        except MemoryError:
-            click.echo("error: not enough memory; nothing finished is lost", err=True)
-            context.exit(9)
-        except RuntimeError as error:
-            if "start new thread" not in str(error):
-                raise
-            click.echo("error: no memory for a thread; nothing finished is lost", err=True)
-            context.exit(9)
-        except BrokenPipeError:
-            # The reader has seen enough; nothing more may be written, not even at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            context.exit(0)
-        except (OSError, UnicodeError) as error:
-            click.echo(f"error: {error}", err=True)
-            is_full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-            context.exit(9 if is_full else 6)
-        except KeyboardInterrupt:
-            # One is enough: another would only spoil the clean end.
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
-            click.echo("interrupted; the same command goes on where it stopped", err=True)
-            context.exit(INTERRUPTED_EXIT_CODE)
 
 
 @click.group(
@@ -84,7 +38,7 @@ def main() -> None:
     """
 
 
-_command = functools.partial(main.command, cls=_Command)
+_command = functools.partial(main.command, cls=Command)
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _objective_option = click.option(
     "--objective", default="score", show_default=True, metavar="NAME",
@@ -118,28 +72,35 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
     """Solve SHAPE (ROWSxCOLUMNS, default 3x3), or go on with a solve that was stopped."""
     # A service that ends us gets the same clean end as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    from .report import check_published, format_report, read_report
+    from .lock import DirectoryLock
+    from .options import DEFAULT_IDS, SolveOptions, check_options
     from .shape import parse_shape
-    from .solver import DEFAULT_IDS, SolveOptions
-    from .solver import solve as solve_board
 
     board_shape = parse_shape(shape)
+    check_options(board_shape, objective=objective, values=values, spawn4=spawn4, threads=threads,
+                  max_age=max_age)  # fmt: skip
+    expected_counts = _read_counts(expect_counts) if expect_counts else {}
     path = out or f"solutions/{board_shape.name}"
-    options = SolveOptions(
-        objective=objective,
-        values=values,
-        spawn4=spawn4,
-        ids=ids,
-        threads=threads,
-        max_age=max_age,
-        expected_counts=_read_counts(expect_counts) if expect_counts else {},
-        show_progress=not quiet,
-    )
-    if max_age is None:
-        _warn_of_size(board_shape, path, ids or DEFAULT_IDS)
-    has_worked = solve_board(board_shape, path, options)
-    from .objective import parse_objective
+    click.get_current_context().params["path"] = path  # what an error's remedy names
+    # Before anything heavy is imported: who comes second must know at once.
+    with DirectoryLock(path) as lock:
+        from .objective import parse_objective
+        from .report import check_published, format_report, read_report
+        from .solver import solve as solve_board
 
+        options = SolveOptions(
+            objective=objective,
+            values=values,
+            spawn4=spawn4,
+            ids=ids,
+            threads=threads,
+            max_age=max_age,
+            expected_counts=expected_counts,
+            show_progress=not quiet,
+        )
+        if max_age is None:
+            _warn_of_size(board_shape, path, ids or DEFAULT_IDS)
+        has_worked = solve_board(board_shape, path, options, lock=lock)
     report = read_report(path, parse_objective(objective, board_shape))
     if as_json:
         click.echo(json.dumps(report))
@@ -156,8 +117,8 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
 
 def _warn_of_size(shape: Shape, path: str, ids: str) -> None:
     """Say so if a complete solve will not fit on the disk that is there."""
-    from .report import expected_bytes, format_size
-    from .store import free_bytes
+    from .files import format_size, free_bytes
+    from .report import expected_bytes
 
     needed, free = expected_bytes(shape, ids), free_bytes(path)
     if needed > free:
@@ -320,11 +281,19 @@ def _state(report: dict[str, Any], has_values: bool) -> str:
     return "Enumerated; values not finished." if has_values else "Enumerated; no values yet."
 
 
-@_command(
-    example="solver2048 verify solutions/3x3\nsolver2048 verify solutions/3x3 --sample 100000"
-)
+@_command(example="solver2048 verify solutions/3x3\nsolver2048 verify solutions/3x3 --level quick")
 @_path_argument
-@click.option("--sample", type=click.IntRange(0, 10**9), default=2000, show_default=True,
+@click.option(
+    "--level",
+    type=click.Choice(LEVELS),
+    default=LEVELS[-1],
+    show_default=True,
+    help="quick: what is there; sampled: some chunks too; full: every byte, set and count; "
+    "semantic: values too.",
+)
+@click.option("--share", type=click.FloatRange(0, 1), default=DEFAULT_SHARE, show_default=True,
+              help="Share of the chunks to read at level 'sampled'.")  # fmt: skip
+@click.option("--sample", type=click.IntRange(0, 10**9), default=DEFAULT_SAMPLE, show_default=True,
               help="About how many values to compute again, per objective.")  # fmt: skip
 @click.option(
     "--seed",
@@ -334,15 +303,16 @@ def _state(report: dict[str, Any], has_values: bool) -> str:
     help="Seed of the random choice of them.",
 )
 @_json_option
-def verify(path: str, sample: int, seed: int, as_json: bool) -> None:
-    """Check every file, set and count of a solution, and a sample of its values."""
+def verify(path: str, level: str, share: float, sample: int, seed: int, as_json: bool) -> None:
+    """Check a solution: every file, set and count, and a sample of its values."""
     from .store import Store
     from .verify import verify as verify_store
 
-    findings = verify_store(Store(path), sample=sample, seed=seed)
+    findings = verify_store(Store(path), level=level, share=share, sample=sample, seed=seed)
     if as_json:
         click.echo(json.dumps({
-            "ok": not findings.errors,
+            "ok": not findings.problems,
+            "level": level,
             "checks": findings.checks,
             "errors": [str(error) for error in findings.errors],
         }))  # fmt: skip
@@ -352,6 +322,8 @@ def verify(path: str, sample: int, seed: int, as_json: bool) -> None:
         for error in findings.errors:
             click.echo(f"BAD  {error}")
     if gravest := findings.gravest():
+        if isinstance(gravest, SolutionDamaged):
+            click.echo(remedy(path), err=True)
         sys.exit(gravest.exit_code)
 
 
@@ -372,6 +344,55 @@ def sets(path: str, first: int | None, last: int | None, as_json: bool) -> None:
             click.echo(json.dumps(record))
     else:
         click.echo(format_sizes(rows))
+
+
+@_command(example="solver2048 repair solutions/3x3")
+@_path_argument
+@click.option("--threads", type=int, help="Number of threads.  [default: all processors]")
+@click.option("--quiet", is_flag=True, help="Show no progress.")
+@_json_option
+def repair(path: str, threads: int | None, quiet: bool, as_json: bool) -> None:
+    """Make what is damaged or missing again, to the same bytes.
+
+    Nothing is deleted: damaged files are moved to PATH/quarantine.
+    """
+    # A service that ends us gets the same clean end as Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    from .lock import DirectoryLock
+    from .options import SolveOptions, check_threads
+
+    check_threads(threads)
+    with DirectoryLock(path, is_made=True) as lock:
+        from .repair import repair as repair_solution
+
+        options = SolveOptions(threads=threads, show_progress=not quiet)
+        repairs = repair_solution(path, options, lock=lock)
+    if as_json:
+        click.echo(json.dumps({
+            "ok": not repairs.errors,
+            "quarantined": repairs.quarantined,
+            "restored": repairs.restored,
+            "computed": repairs.computed,
+            "errors": [str(error) for error in repairs.errors],
+        }))  # fmt: skip
+    else:
+        _print_repairs(repairs)
+    if repairs.errors:
+        sys.exit(repairs.errors[0].exit_code)
+
+
+def _print_repairs(repairs: Repairs) -> None:
+    for name in repairs.quarantined:
+        click.echo(f"moved     {name}")
+    for name in repairs.restored:
+        click.echo(f"restored  {name}")
+    for name in repairs.computed:
+        click.echo(f"computed  {name}")
+    for error in repairs.errors:
+        click.echo(f"BAD       {error}")
+    if not repairs.errors:
+        is_changed = repairs.quarantined or repairs.restored or repairs.computed
+        click.echo("Repaired." if is_changed else "Nothing is damaged.")
 
 
 @_command(example="solver2048 checksums solutions/3x3 > SHA256SUMS\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,12 @@ from .errors import NotSolved, SolutionDamaged, UsageError
 from .forward import Layer
 from .ids import Ids, Part, make_ids
 from .layer import Band, LayerCounts
+from .records import SETS
 from .shape import SHAPES, Shape
-from .store import ArrayToWrite, Store
+from .store import Store
+from .stored_array import ArrayToWrite
 
-KIND = "sets"
+KIND = SETS
 NAMES = ("states", "afterstates")
 
 MAX_OPEN_SETS = 256
@@ -72,12 +74,18 @@ class _Part:
 
 def check_parents(store: Store, kind: str, band: Band) -> None:
     """Make sure that the bands a band was made from are the ones stored. Raises SolutionDamaged."""
+    for parent in wrong_parents(store, kind, band):
+        raise SolutionDamaged(f"{kind}/{band.name} was made from another {parent}")
+
+
+def wrong_parents(store: Store, kind: str, band: Band) -> Iterator[str]:
+    """Names of the stored bands that are not the ones a band was made from."""
     manifest = store.manifest(kind, band)
     for parent, digest in (manifest["parents"] if manifest else {}).items():
         parent_kind, name = parent.rsplit("/", 1)
         first, last = (int(age) for age in name.split("-"))
         if store.manifest_digest(parent_kind, Band(first, last)) != digest:
-            raise SolutionDamaged(f"{kind}/{band.name} was made from another {parent}")
+            yield parent
 
 
 class StoredBand:
@@ -121,13 +129,14 @@ def _stored_ids(store: Store, shape: Shape) -> Ids:
 
 
 class LayerSets:
-    """The stored sets of a solution, by age.
+    """The stored sets of a solution, by age; of `among` alone if bands are given.
 
     ids : what its sets hold
     bands : the stored bands, upward; the last may be cut short
+    gaps : bands that are not there though one above them is
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, among: Iterable[Band] | None = None) -> None:
         self.store = store
         self.shape: Shape = stored_shape(store)
         self.ids: Ids = _stored_ids(store, self.shape)
@@ -136,22 +145,22 @@ class LayerSets:
         self._band_of: dict[int, Band] = {}
         self._arrays: dict[tuple[Band, str], WordSource] = {}
         self._opened: dict[tuple[int, str], PartitionedEliasFano] = {}
-        self.is_cut_short = False
-        for band in bands_of(self.shape):
+        missing = []
+        for band in bands_of(self.shape) if among is None else among:
             manifest = store.manifest(KIND, band)
             if manifest is None:
-                break
+                missing.append(band)
+                continue
             self.bands.append(band)
             for record in manifest["layers"]:
                 self._records[int(record["age"])] = record
                 self._band_of[int(record["age"])] = band
-            self.is_cut_short = not manifest["is_complete"]
-            if self.is_cut_short:
-                break
-
-    @property
-    def num_complete_bands(self) -> int:
-        return len(self.bands) - self.is_cut_short
+        # Looked for again: a solve that goes on meanwhile adds bands in order.
+        self.gaps = [
+            band
+            for band in missing
+            if band.first < self.max_age and store.manifest(KIND, band) is None
+        ]
 
     @property
     def max_age(self) -> int:
@@ -167,6 +176,9 @@ class LayerSets:
 
     def _record(self, age: int) -> dict[str, Any]:
         if age not in self._records:
+            for band in self.gaps:
+                if age in band.ages:
+                    raise SolutionDamaged(f"age {age}: {KIND}/{band.name}, the band is missing")
             raise NotSolved(f"age {age} is not enumerated; ages up to {self.max_age} are")
         return self._records[age]
 

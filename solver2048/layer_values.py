@@ -11,8 +11,9 @@ from .layer import Band
 from .layer_sets import KIND as SETS
 from .layer_sets import LayerSets, StoredBand, check_parents
 from .objective import Objective
-from .store import ArrayToWrite, Store
-from .stored_array import StoredArray
+from .records import OBJECTIVE, RESULT
+from .store import Store
+from .stored_array import ArrayToWrite, StoredArray
 from .value_format import ValueFormat, parse_value_format
 
 NAME = "afterstates"
@@ -51,18 +52,18 @@ class ValueBandBuilder:
             items[part] = self._format.encode(values[positions])
         self._max[age] = float(values.max(initial=0.0))
 
-    def commit(self, store: Store, kind: str, spawn4: float) -> None:
-        """Write the band, made for this probability of a 4."""
+    @property
+    def num_bytes(self) -> int:
+        """Size of the values before they are compressed."""
+        return int(self._items.nbytes)
+
+    def commit(self, store: Store, kind: str) -> None:
+        """Write the band."""
         layers = [
             {"age": age, "values": list(self._ranges[age]), "max": self._max[age]}
             for age in self._band.ages
         ]
-        record = {
-            "values": self._format.name,
-            "spawn4": spawn4,
-            "layers": layers,
-            "parents": self._parent,
-        }
+        record = {"values": self._format.name, "layers": layers, "parents": self._parent}
         arrays = {NAME: ArrayToWrite("values", self._items, self._format.missing)}
         store.write_band(kind, self._band, arrays, record)
 
@@ -71,9 +72,9 @@ def stored_objectives(store: Store) -> list[str]:
     """Names of the objectives with values, finished or not. Raises SolutionDamaged."""
     names = []
     for directory in store.record_names("values/*"):
-        record = store.read_record(f"{directory}/objective.json")
+        record = store.read_record(f"{directory}/{OBJECTIVE}")
         if record is None:
-            raise SolutionDamaged(f"{store.path / directory}/objective.json is missing")
+            raise SolutionDamaged(f"{store.path / directory / OBJECTIVE} is missing")
         names.append(str(record.get("objective")))
     return names
 
@@ -83,10 +84,9 @@ class Values:
 
     def __init__(self, sets: LayerSets, objective: Objective) -> None:
         self._store = sets.store
-        spawn4 = self._store.identity()["spawn4"]
         self.objective = objective
         self.kind = objective.values_kind
-        record = self._store.read_record(f"{self.kind}/objective.json")
+        record = self._store.read_record(f"{self.kind}/{OBJECTIVE}")
         if record is None:
             there = ", ".join(stored_objectives(self._store)) or "none yet: forward pass only"
             raise NotSolved(
@@ -103,13 +103,6 @@ class Values:
             manifest = self._store.manifest(self.kind, band)
             if manifest is None:
                 continue
-            if manifest["spawn4"] != spawn4:
-                raise SolutionDamaged(f"{self.kind}/{band.name} is of p(4) = {manifest['spawn4']}")
-            if manifest["values"] != self.format.name:
-                raise SolutionDamaged(
-                    f"{self.kind}/{band.name} has values {manifest['values']}, the others "
-                    f"{self.format.name}"
-                )
             self.bands.append(band)
             for layer in manifest["layers"]:
                 start, stop = (int(i) for i in layer["values"])
@@ -118,17 +111,13 @@ class Values:
                     raise SolutionDamaged(f"age {age}: {stop - start} values for another set")
                 self._places[age] = (band, start, stop)
                 self.max_value = max(self.max_value, float(layer["max"]))
-        self.result = self._store.read_record(f"{self.kind}/result.json")
-        if self.result and (self.result["spawn4"], self.result["values"]) != (
-            spawn4,
-            self.format.name,
-        ):
-            raise SolutionDamaged(f"{self.kind}/result.json is of another solution")
+        self.result = self._store.read_record(f"{self.kind}/{RESULT}")
+        identity = self._store.kind_identity(self.kind)
+        if self.result and self.result.get("identity") != identity:
+            raise SolutionDamaged(f"{self.kind}/{RESULT} is of another solution")
         missing = set(bands_of(sets.shape)) - set(self.bands)
         if self.result and missing:
-            raise SolutionDamaged(
-                f"{self.kind}/{min(missing).name}: the band is missing; `solve` computes it again"
-            )
+            raise SolutionDamaged(f"{self.kind}/{min(missing).name}: the band is missing")
 
     def check_parents(self, band: Band) -> None:
         """Make sure that a band's values belong to the sets stored. Raises SolutionDamaged."""

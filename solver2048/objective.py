@@ -14,13 +14,12 @@ Tile: no potential; the floor is 1 for a board that holds the tile and 0 for all
 from __future__ import annotations
 
 import functools
-import re
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import UsageError
+from .options import parse_tile_exponent
 from .shape import Shape
 from .tables import build_tables, row_cells
 
@@ -90,17 +89,4 @@ def merge_potentials(shape: Shape) -> NDArray[np.float64]:
 
 def parse_objective(text: str, shape: Shape) -> Objective:
     """``score`` or ``tile:N``; a tile that the board cannot hold is refused."""
-    if text == "score":
-        return Objective()
-    match = re.fullmatch(r"tile:([0-9]{1,9})", text)
-    if not match:
-        raise UsageError(f"objective {text!r} is neither 'score' nor 'tile:N', such as tile:256")
-    tile = int(match[1])
-    if tile < 2 or tile & (tile - 1):
-        raise UsageError(f"objective {text}: {tile} is not a tile (2, 4, 8, ...)")
-    if tile > 2**shape.max_exponent:
-        raise UsageError(
-            f"objective {text}: no {shape.name} board can hold that tile; "
-            f"the largest is {2**shape.max_exponent}"
-        )
-    return Objective(tile.bit_length() - 1)
+    return Objective(parse_tile_exponent(text, shape))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from .errors import PublishedMismatch
+from .files import format_size
 from .layer_sets import KIND as SETS
 from .layer_sets import LayerSets
 from .objective import Objective
+from .options import DEFAULT_SPAWN4
 from .progress import duration
 from .published import published_figures
 from .shape import Shape
-from .solver import DEFAULT_SPAWN4
 from .store import Store
 
 START_NAMES = {"2,2": "two 2s", "2,4": "a 2 and a 4", "4,4": "two 4s"}
@@ -191,15 +192,6 @@ def format_report(report: dict[str, Any]) -> str:
     sources = {figure["source"] for figure in published.values()}
     lines += [f"  published: {source}" for source in sorted(sources)]
     return "\n".join(lines)
-
-
-def format_size(num_bytes: float) -> str:
-    """A number of bytes for people, in powers of 1000."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if num_bytes < 1000:
-            return f"{num_bytes:.0f} {unit}" if unit == "B" else f"{num_bytes:.1f} {unit}"
-        num_bytes /= 1000
-    return f"{num_bytes:.2f} TB"
 
 
 def read_report(path: str, objective: Objective) -> dict[str, Any]:

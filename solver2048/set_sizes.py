@@ -37,7 +37,8 @@ from .layer import Band
 from .layer_index import LayerIndex, build_layer_index
 from .layer_sets import KIND, NAMES, LayerSets
 from .progress import Progress
-from .store import ArrayToWrite, Store
+from .store import Store
+from .stored_array import ArrayToWrite
 
 RAW_BITS = 48
 MAX_ROWS = 16
@@ -203,6 +204,7 @@ def _written_bytes(band: Band, to_write: dict[str, list[NDArray[np.uint64]]]) ->
     }
     with tempfile.TemporaryDirectory(prefix="solver2048-") as directory:
         store = Store(directory)
+        store.create({})
         store.write_band(KIND, band, arrays, {})
         return store.stored_bytes(KIND, band)
 

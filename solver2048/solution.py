@@ -99,9 +99,9 @@ class Solution:
         self.close()
 
     def close(self) -> None:
-        """Let go of what was cached; no file stays open between calls."""
+        """Let go of what was cached and of open files."""
         self.sets.ids.release()
-        self.sets.store.cache.clear()
+        self.sets.store.close()
 
     # --- facts --------------------------------------------------------------------------------
 

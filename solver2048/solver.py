@@ -2,93 +2,60 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import math
 import os
-import time
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from elias_fano.ranked import rank_bitmap
-
-from .backward import Problem, StateValues, start_values, value_layer
-from .bands import bands_of, slots_per_age
-from .board import format_board, unpack_boards
-from .errors import NoSolution, PublishedMismatch, SolverError, UsageError
-from .forward import START_AGES, AfterstateLayer, Layer, enumerate_layer, start_boards
+from .backward import Problem
+from .backward_pass import backward_pass
+from .errors import NoSolution
+from .forward_pass import forward_pass
 from .ids import make_ids
-from .layer import Band, LayerCounts
-from .layer_index import build_layer_index
-from .layer_sets import KIND as SETS
-from .layer_sets import BandBuilder, LayerSets
-from .layer_values import ValueBandBuilder, Values
+from .lock import DirectoryLock
 from .objective import Objective, parse_objective
-from .progress import Progress, peak_memory_bytes
+from .options import DEFAULT_IDS, DEFAULT_SPAWN4, DEFAULT_VALUES, SolveOptions, check_options
+from .records import OBJECTIVE
 from .shape import Shape, parse_shape
 from .store import Store
 from .value_format import ValueFormat, parse_value_format
 from .workers import Workers
 
-# Work of a layer, in nanoseconds of one core as measured on 4x3.
-SLOT_WORK, STATE_WORK, AFTERSTATE_WORK = 0.5, 32.0, 19.0
-DEFAULT_SPAWN4 = 0.1
-DEFAULT_VALUES = "float32"
-DEFAULT_IDS = "index"
-
-
-@dataclass(frozen=True)
-class SolveOptions:
-    """What to solve and how; None takes what the directory has, else the default."""
-
-    objective: str = "score"
-    values: str | None = None
-    spawn4: float | None = None
-    ids: str | None = None
-    threads: int | None = None
-    max_age: int | None = None
-    expected_counts: dict[int, int] = field(default_factory=dict)
-    show_progress: bool = False
-    checkpoint_seconds: float = 300.0
+RULES = "2048"
+"""Moves and spawns as in the game of that name: a spawn takes any empty cell alike."""
 
 
 def solve(
-    shape: Shape | str, path: str | os.PathLike[str], options: SolveOptions | None = None
+    shape: Shape | str,
+    path: str | os.PathLike[str],
+    options: SolveOptions | None = None,
+    *,
+    lock: DirectoryLock | None = None,
 ) -> bool:
     """Solve a board into a directory, or go on where a solve of it was stopped.
 
     With `max_age` below the top age only the forward pass runs, up to that age. Bands that are
-    stored are not written again. Returns whether there was anything to do.
+    stored are not written again. `lock` is one on `path` that is held already, if there is one.
+    Returns whether there was anything to do.
     Raises the errors of `solver2048.errors`; whatever is raised, no finished band is lost.
     """
     options = options or SolveOptions()
     shape = parse_shape(shape) if isinstance(shape, str) else shape
+    check_options(shape, objective=options.objective, values=options.values, spawn4=options.spawn4,
+                  threads=options.threads, max_age=options.max_age)  # fmt: skip
     objective = parse_objective(options.objective, shape)
-    if options.spawn4 is not None and not 0.0 < options.spawn4 < 1.0:
-        raise UsageError(f"the probability of a 4 is {options.spawn4}; it must lie between 0 and 1")
-    if options.threads is not None and options.threads < 1:
-        raise UsageError(f"{options.threads} threads; at least 1 is needed")
     max_age = shape.top_age if options.max_age is None else options.max_age
-    if max_age < 4:
-        raise UsageError(f"max age {max_age}: the first age is 4")
-    parse_value_format(options.values or DEFAULT_VALUES, objective.max_value(shape))
 
     store = Store(path)
-    with store.locked():
+    with lock or DirectoryLock(path):
         spawn4 = float(_settled(store, "spawn4", options.spawn4, DEFAULT_SPAWN4))
         ids = make_ids(str(_settled(store, "ids", options.ids, DEFAULT_IDS)), shape)
-        store.create({"shape": shape.name, "spawn4": spawn4, "ids": ids.name})
+        store.create({"shape": shape.name, "rules": RULES, "spawn4": spawn4, "ids": ids.name})
         store.clean()
         value_format = _settled_values(store, shape, objective, options)
         with Workers(options.threads) as workers:
-            has_worked = _forward(store, shape, min(max_age, shape.top_age), options, workers)
+            has_worked = forward_pass(store, shape, min(max_age, shape.top_age), options, workers)
             if max_age >= shape.top_age:
                 problem = Problem(shape, objective, spawn4)
-                has_worked |= _backward(store, problem, value_format, options, workers)
+                has_worked |= backward_pass(store, problem, value_format, options, workers)
     return has_worked
 
 
@@ -103,7 +70,11 @@ def _settled_values(
     store: Store, shape: Shape, objective: Objective, options: SolveOptions
 ) -> ValueFormat:
     """The format of an objective's values: that of the directory once it has any."""
-    record = store.read_record(f"{objective.values_kind}/objective.json")
+    kind = objective.values_kind
+    record = store.read_record(f"{kind}/{OBJECTIVE}")
+    if record is None:  # any of its bands says it too
+        for manifest_name in store.record_names(f"{kind}/*/manifest.json")[:1]:
+            record = store.read_record(manifest_name)
     name = options.values or (record["values"] if record else DEFAULT_VALUES)
     if record and record["values"] != name:
         raise NoSolution(
@@ -111,277 +82,3 @@ def _settled_values(
             f"you asked for {name}"
         )
     return parse_value_format(name, objective.max_value(shape))
-
-
-class _Timer:
-    """Adds the time since its last call to an entry of run.json, no part of the solution."""
-
-    def __init__(self, store: Store, name: str) -> None:
-        self._store, self._name = store, name
-        self._last = time.monotonic()
-
-    def __enter__(self) -> _Timer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(SolverError):  # times are no reason to hide why a run ended
-            self.save()
-
-    def save(self) -> None:
-        now = time.monotonic()
-        record = self._store.read_run()
-        record[self._name] = record.get(self._name, 0.0) + now - self._last
-        record["peak_memory_bytes"] = max(record.get("peak_memory_bytes", 0), peak_memory_bytes())
-        self._store.write_record("run.json", record)
-        self._last = now
-
-
-class _BackgroundWriter:
-    """Runs one write at a time beside the computing; an error shows at the next call."""
-
-    def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(1)
-        self._pending: Future[None] | None = None
-
-    def __enter__(self) -> _BackgroundWriter:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            self.finish()
-        except Exception:
-            if kind is None:
-                raise
-        finally:
-            self._pool.shutdown()
-
-    def submit(self, write: Callable[[], None]) -> None:
-        self.finish()
-        self._pending = self._pool.submit(write)
-
-    def finish(self) -> None:
-        pending, self._pending = self._pending, None
-        if pending is not None:
-            pending.result()
-
-
-# --- forward ----------------------------------------------------------------------------------
-
-
-def _forward(
-    store: Store, shape: Shape, max_age: int, options: SolveOptions, workers: Workers
-) -> bool:
-    """Enumerate and store all bands up to an age; returns whether there was anything to do."""
-    sets = LayerSets(store)
-    for counts in sets.counts():
-        _expect(counts, options)
-    if sets.max_age >= max_age - max_age % 2:
-        return False
-    bands = [b for b in bands_of(shape)[sets.num_complete_bands :] if b.first <= max_age]
-    slots = slots_per_age(shape)
-    window = _read_window(sets, bands[0])
-    total_work = float(slots[bands[0].first // 2 : max_age // 2 + 1].sum())
-    with (
-        _Timer(store, "forward_seconds") as timer,
-        Progress(f"{shape.name} forward", total_work, enabled=options.show_progress) as progress,
-        _BackgroundWriter() as writer,
-    ):
-        for band in bands:
-            builder = BandBuilder(sets.ids)
-            for age in (age for age in band.ages if age <= max_age):
-                layer = enumerate_layer(shape, age, window, workers)
-                _expect(layer.counts, options)
-                builder.add(layer)
-                _slide(window, layer, age)
-                progress.advance(age, layer.counts.num_slots, layer.counts.states)
-            # The digest of the band before goes into this one's manifest.
-            writer.finish()
-            parents = {
-                f"{SETS}/{below.name}": store.manifest_digest(SETS, below)
-                for below in _bands_below(shape, band)
-            }
-            is_complete = band.last <= max_age
-            # One above a band that was lost may be there already.
-            manifest = store.manifest(SETS, band)
-            if not manifest or not manifest["is_complete"]:
-                writer.submit(functools.partial(builder.commit, store, band, is_complete, parents))
-            timer.save()
-        writer.finish()
-    return True
-
-
-def _slide(window: dict[int, AfterstateLayer], layer: Layer, age: int) -> None:
-    window[age] = AfterstateLayer(layer.index, layer.afterstates)
-    window.pop(age - 4, None)
-
-
-def _read_window(sets: LayerSets, band: Band) -> dict[int, AfterstateLayer]:
-    """The afterstates of the two ages before a band, from the bands stored."""
-    window = {}
-    for below in _bands_below(sets.shape, band):
-        stored = sets.read_band(below)
-        for age in (band.first - 4, band.first - 2):
-            if age in below.ages:
-                bitmap = stored.bitmap(age, "afterstates")
-                window[age] = AfterstateLayer(build_layer_index(sets.shape, age), bitmap)
-    return window
-
-
-def _bands_below(shape: Shape, band: Band) -> list[Band]:
-    """The bands that hold the two ages before a band, which its layers come from."""
-    bands = bands_of(shape)
-    number = bands.index(band)
-    # A band has at least one age: the two ages are in the two bands before.
-    return [b for b in bands[max(number - 2, 0) : number] if b.last >= band.first - 4]
-
-
-def _expect(counts: LayerCounts, options: SolveOptions) -> None:
-    expected = options.expected_counts.get(counts.age)
-    if expected is not None and expected != counts.states:
-        raise PublishedMismatch(
-            f"age {counts.age}: {counts.states:,} states, expected {expected:,}; "
-            "all bands before are safe"
-        )
-
-
-# --- backward ---------------------------------------------------------------------------------
-
-
-def _backward(
-    store: Store,
-    problem: Problem,
-    value_format: ValueFormat,
-    options: SolveOptions,
-    workers: Workers,
-) -> bool:
-    """Compute and store the values of all bands, from the last checkpoint if there is one.
-
-    Returns whether there was anything to do.
-    """
-    objective = problem.objective
-    kind = objective.values_kind
-    is_stored = all(store.manifest(kind, band) for band in bands_of(problem.shape))
-    if is_stored and store.read_record(f"{kind}/result.json") is not None:
-        return False
-    sets = LayerSets(store)
-    for band in sets.bands:
-        manifest = store.manifest(kind, band)
-        if manifest and manifest["values"] != value_format.name:
-            raise NoSolution(
-                f"{store.path / kind / band.name} has values {manifest['values']}; "
-                f"you asked for {value_format.name}"
-            )
-    store.write_record(
-        f"{kind}/objective.json", {"objective": objective.name, "values": value_format.name}
-    )
-    window = _read_checkpoint(sets, problem, kind)
-    first_known = min(window, default=problem.shape.top_age + 2)
-    bands = [band for band in reversed(sets.bands) if band.last < first_known]
-    starts: dict[int, float] = {}
-    last_checkpoint = time.monotonic()
-    total_work = sum(_work(sets.layer_counts(age)) for band in bands for age in band.ages)
-    title = f"{problem.shape.name} backward"
-    with (
-        _Timer(store, f"{objective.directory}_backward_seconds") as timer,
-        Progress(title, total_work, enabled=options.show_progress) as progress,
-        _BackgroundWriter() as writer,
-        ThreadPoolExecutor(1) as reader,
-    ):
-        reading = reader.submit(sets.read_band, bands[0])
-        for number, band in enumerate(bands):
-            stored = reading.result()
-            if number + 1 < len(bands):
-                reading = reader.submit(sets.read_band, bands[number + 1])
-            builder = ValueBandBuilder(sets, band, value_format)
-            for age in reversed(band.ages):
-                afterstates = rank_bitmap(stored.bitmap(age, "afterstates"))
-                layer, values = value_layer(
-                    problem, age, rank_bitmap(stored.bitmap(age, "states")), afterstates, window,
-                    workers,
-                )  # fmt: skip
-                builder.add(age, values, stored, afterstates)
-                # 2 GB in the largest layers, while the next is computed.
-                del values, afterstates
-                window[age] = layer
-                window.pop(age + 4, None)
-                starts |= start_values(problem, layer)
-                counts = sets.layer_counts(age)
-                progress.advance(age, _work(counts), counts.states)
-            if store.manifest(kind, band) is None:
-                writer.submit(functools.partial(builder.commit, store, kind, problem.spawn4))
-            # None after the last band: its start values would be lost to a resumed run.
-            is_last = number + 1 == len(bands)
-            if not is_last and time.monotonic() - last_checkpoint >= options.checkpoint_seconds:
-                writer.finish()
-                checkpoint = {age: layer.values for age, layer in window.items()}
-                store.write_checkpoint(objective.directory, checkpoint, {"spawn4": problem.spawn4})
-                last_checkpoint = time.monotonic()
-            timer.save()
-        writer.finish()
-    store.write_record(
-        f"{kind}/result.json", _result(sets, problem, value_format, starts, Values(sets, objective))
-    )
-    store.drop_checkpoint(objective.directory)
-    return True
-
-
-def _work(counts: LayerCounts) -> float:
-    """Expected work of a layer in the backward pass, in nanoseconds of one core."""
-    return (
-        SLOT_WORK * counts.num_slots
-        + STATE_WORK * counts.state_members
-        + AFTERSTATE_WORK * counts.afterstate_members
-    )
-
-
-def _read_checkpoint(sets: LayerSets, problem: Problem, kind: str) -> dict[int, StateValues]:
-    """The window of a backward pass that was stopped; empty if it has to start at the top.
-
-    That is so too where a band above the checkpoint has been lost.
-    """
-    objective = problem.objective
-    checkpoint = sets.store.read_checkpoint(objective.directory, {"spawn4": problem.spawn4})
-    above = [band for band in sets.bands if band.last >= min(checkpoint, default=0)]
-    if not checkpoint or not all(sets.store.manifest(kind, band) for band in above):
-        return {}
-    window = {}
-    for band in above:
-        if checkpoint.keys().isdisjoint(band.ages):
-            continue
-        stored = sets.read_band(band)
-        for age in checkpoint.keys() & set(band.ages):
-            states = rank_bitmap(stored.bitmap(age, "states"))
-            window[age] = StateValues(build_layer_index(sets.shape, age), states, checkpoint[age])
-    return window
-
-
-def _result(
-    sets: LayerSets,
-    problem: Problem,
-    value_format: ValueFormat,
-    starts: dict[int, float],
-    values: Values,
-) -> dict[str, Any]:
-    """What a finished objective says: start values in full, and the bound of what is stored."""
-    shape = problem.shape
-    classes = {}
-    for name, age in START_AGES.items():
-        of_class = [starts[int(code)] for code in start_boards(shape, age)]
-        classes[name] = math.fsum(of_class) / len(of_class)
-    p4 = problem.spawn4
-    shares = {"2,2": (1 - p4) ** 2, "2,4": 2 * p4 * (1 - p4), "4,4": p4**2}
-    codes = np.array(sorted(starts), dtype=np.uint64)
-    boards = unpack_boards(codes, shape)
-    return {
-        "objective": problem.objective.name,
-        "spawn4": p4,
-        "values": value_format.name,
-        "max_value": values.max_value,
-        "rounding_bound": float(value_format.rounding_bound(values.max_value)),
-        "start_classes": classes,
-        "random_start": math.fsum(shares[name] * classes[name] for name in classes),
-        "start_boards": {
-            format_board(board): starts[int(code)]
-            for board, code in zip(boards, codes, strict=True)
-        },
-    }

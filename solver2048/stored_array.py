@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,18 @@ from numpy.typing import NDArray
 from .errors import SolutionDamaged
 
 Items = NDArray[Any]
+
+
+class ArrayToWrite(NamedTuple):
+    """A one-dimensional array as `Store.write_band` takes it.
+
+    role : "words" or "values", which decides chunks and codecs
+    missing : what no item equals, None if there is nothing of the kind
+    """
+
+    role: str
+    items: Items
+    missing: float | int | None = None
 
 
 class ChunkCache:
@@ -79,30 +91,39 @@ class StoredArray:
                 out[group] = chunk[positions[group] % self._chunk_items]
         return out
 
+    @property
+    def num_chunks(self) -> int:
+        return -(-len(self) // int(self._chunk_items))
+
+    def read_chunk(self, number: int) -> Items:
+        """A chunk, past the cache. Raises SolutionDamaged."""
+        where = f", chunk {number}"
+        start = number * self._chunk_items
+        stop = min(start + self._chunk_items, len(self))
+        return self._checked(self._read(start, stop, where), where)
+
     def read(self) -> Items:
         """All of it, past the cache."""
-        return self._checked(self._read(0, len(self)), "")
+        return self._checked(self._read(0, len(self), ""), "")
 
     def _chunk(self, number: int) -> Items:
         key = (self._name, number)
         chunk = self._cache.get(key)
         if chunk is None:
-            start = number * self._chunk_items
-            chunk = self._read(start, min(start + self._chunk_items, len(self)))
-            chunk = self._checked(chunk, f", chunk {number}")
+            chunk = self.read_chunk(number)
             self._cache.put(key, chunk)
         return chunk
 
-    def _read(self, start: int, stop: int) -> Items:
+    def _read(self, start: int, stop: int, where: str) -> Items:
         try:
             return np.asarray(self._array[start:stop])
         except MemoryError:
             raise
         # Whatever a codec makes of damaged bytes, it is one thing to the user.
         except Exception as error:
-            raise SolutionDamaged(
-                f"{self._name}, items {start} to {stop}: {error}; no value returned"
-            ) from error
+            # A chunk that is not the table's is named already.
+            what = f", {error}" if str(error).startswith("chunk") else f"{where}: {error}"
+            raise SolutionDamaged(f"{self._name}{what}; no value returned") from error
 
     def _checked(self, items: Items, where: str) -> Items:
         missing = self._missing

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import UsageError
+from .options import parse_fraction_bits
 
 
 @dataclass(frozen=True)
@@ -48,17 +47,5 @@ class ValueFormat:
 
 def parse_value_format(text: str, max_value: int) -> ValueFormat:
     """The format named, refused where it does not hold values up to `max_value`."""
-    if text in ("float32", "float64"):
-        return ValueFormat(text, np.dtype(text))
-    match = re.fullmatch(r"fixed:([0-9]{1,2})", text)
-    if not match:
-        raise UsageError(f"values {text!r} are neither float32, float64 nor fixed:K (fixed:6, say)")
-    fraction_bits = int(match[1])
-    # The largest 32-bit number marks what is missing.
-    largest = 32 - (max_value + 1).bit_length()
-    if fraction_bits > largest:
-        raise UsageError(
-            f"values {text}: 32 bits do not hold values up to {max_value:,} in steps of "
-            f"2^-{fraction_bits}; the finest here is fixed:{largest}"
-        )
-    return ValueFormat(text, np.dtype(np.uint32), fraction_bits)
+    fraction_bits = parse_fraction_bits(text, max_value)
+    return ValueFormat(text, np.dtype(text if fraction_bits is None else np.uint32), fraction_bits)

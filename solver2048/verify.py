@@ -1,85 +1,204 @@
-"""Checking a stored solution: its files, its sets and counts, and samples of its values."""
+"""Checking a stored solution: what is there, its bytes, its sets and counts, and its values."""
 
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from . import rules
+from . import catalogue
 from .bands import bands_of
-from .board import pack_boards, tile_exponents, unpack_boards
-from .errors import NotSolved, PublishedMismatch, SolutionDamaged, SolverError
+from .catalogue import Catalogue
+from .errors import SolutionDamaged, UsageError
+from .files import parse_record, read_file
+from .findings import Findings, Problem
 from .kernels.members import count_members, count_missing_images
 from .layer import Band
-from .layer_index import build_layer_index, slot_boards
+from .layer_index import build_layer_index
 from .layer_sets import KIND as SETS
-from .layer_sets import NAMES, LayerSets, check_parents
-from .layer_values import stored_objectives
+from .layer_sets import NAMES, LayerSets, stored_shape, wrong_parents
+from .layer_values import NAME as VALUES_NAME
+from .lock import SOLUTION_NAME
+from .objective import parse_objective
+from .options import DEFAULT_SAMPLE, DEFAULT_SHARE, LEVELS
+from .records import OBJECTIVE, RESULT
 from .report import check_published, make_report
-from .shape import ACTIONS
 from .solution import Solution
-from .store import Store
+from .store import MANIFEST, Store
 from .tables import build_tables
-
-DEFAULT_SAMPLE = 2000
-
-
-@dataclass
-class Findings:
-    """What was checked, and what was found wrong."""
-
-    checks: list[str] = field(default_factory=list)
-    errors: list[SolverError] = field(default_factory=list)
-
-    def gravest(self) -> SolverError | None:
-        """The error to end with, damage before a differing figure; None if all is well."""
-        return min(self.errors, key=lambda e: isinstance(e, PublishedMismatch), default=None)
-
-    def attempt(self, check: Callable[[], str]) -> bool:
-        """Run a check that returns what it found in order, and keep its error if it raises one."""
-        try:
-            self.checks.append(check())
-        except SolverError as error:
-            self.errors.append(error)
-            return False
-        return True
+from .verify_values import check_values
 
 
-def verify(store: Store, *, sample: int = DEFAULT_SAMPLE, seed: int = 0) -> Findings:
-    """Check everything stored, and about `sample` random afterstate values per objective.
+def verify(
+    store: Store,
+    *,
+    level: str = LEVELS[-1],
+    sample: int = DEFAULT_SAMPLE,
+    share: float = DEFAULT_SHARE,
+    seed: int = 0,
+    only: Collection[str] | None = None,
+) -> Findings:
+    """Check a solution, at one of the `LEVELS`; each checks all that the ones before do.
 
-    Files are compared with their digests, sets are decoded and counted, counts are compared with
-    published ones; the sampled values are computed again, by the slow rules, from the values two
-    and four ages later. Raises NoSolution if there is none.
+    quick : identity, manifests, catalogues, parents; every file is there, with its size
+    sampled : a random `share` of the chunks is read, at least one of every array
+    full : files are compared with their digests, sets are decoded and counted
+    semantic : about `sample` afterstate values of every objective are computed again, by the slow
+        rules, from the values two and four ages later; figures are compared with published ones
+    only : bands, such as ``sets/00004-00300``, to check beyond `quick`; None means all
+    Raises NoSolution if there is none.
     """
+    if level not in LEVELS:
+        raise UsageError(f"level {level!r} is none of {', '.join(LEVELS)}")
+    # The files themselves are checked, and the catalogues against them.
+    store = Store(store.path, uses_catalogues=False)
     findings = Findings()
     try:
-        sets = LayerSets(store)
-        objectives = stored_objectives(store)
+        stored_shape(store)
     except SolutionDamaged as error:
-        findings.errors.append(error)
+        findings.problems.append(Problem(SOLUTION_NAME, error))
         return findings
-    good_bands = [
-        band for band in sets.bands if findings.attempt(functools.partial(_check_sets, sets, band))
-    ]
-    findings.attempt(functools.partial(_check_no_gap, sets))
-    for objective in objectives:
-        findings.attempt(
-            functools.partial(_check_values, store, objective, good_bands, sample, seed)
-        )
+    bands = _BandCheck(store, LEVELS.index(level), share, seed, only)
+    kinds = [name for name in store.record_names("values/*") if (store.path / name).is_dir()]
+    set_bands = _check_sets(store, findings, bands)
+    for kind in kinds:
+        _check_values_kind(store, findings, bands, kind, set_bands)
+    _check_strays(store, findings, kinds)
+    if level == LEVELS[-1] and not findings.problems:
+        for kind in kinds:
+            findings.attempt(kind, functools.partial(_check_meaning, store, kind, sample, seed))
     return findings
 
 
-def _check_sets(sets: LayerSets, band: Band) -> str:
+class _BandCheck:
+    """How much of a band is checked."""
+
+    def __init__(self, store: Store, depth: int, share: float, seed: int,
+                 only: Collection[str] | None) -> None:  # fmt: skip
+        self._store = store
+        self._is_sampled = depth == LEVELS.index("sampled")
+        self._is_full = depth >= LEVELS.index("full")
+        self._share = share
+        self._rng = np.random.default_rng(seed)
+        self._only = only
+
+    def is_full(self, kind: str, band: Band) -> bool:
+        return self._is_full and (self._only is None or f"{kind}/{band.name}" in self._only)
+
+    def check_bytes(self, kind: str, band: Band, names: Iterable[str]) -> None:
+        """Check a band's files, or some chunks of its arrays of the given names."""
+        if self.is_full(kind, band):
+            self._store.check_band(kind, band)
+            return
+        self._store.check_files(kind, band)
+        for name in names if self._is_sampled else ():
+            array = self._store.open_array(kind, band, name)
+            count = min(array.num_chunks, max(1, round(self._share * array.num_chunks)))
+            for number in self._rng.choice(array.num_chunks, count, replace=False):
+                array.read_chunk(int(number))
+
+
+# --- sets and values --------------------------------------------------------------------------
+
+
+def _check_sets(store: Store, findings: Findings, bands: _BandCheck) -> list[Band]:
+    """Returns the bands whose manifests are sound."""
+    shape = stored_shape(store)
+    sound = _sound_bands(store, findings, SETS)
+    sets = LayerSets(store, sound)
+    for band in sound:
+        check = functools.partial(_check_set_band, sets, band, bands)
+        findings.attempt(f"{SETS}/{band.name}", check)
+        _note_strays(store, findings, store.stray_files(SETS, band))
+        _check_parents(store, findings, SETS, band)
+    _check_gaps(store, findings, SETS, [b for b in bands_of(shape) if b.first < sets.max_age])
+    is_complete = sets.max_age == shape.top_age and sound == list(bands_of(shape))
+    _check_catalogue(store, findings, SETS, is_complete)
+    findings.checks.append(f"{SETS}: ages 4 to {sets.max_age} of {shape.top_age}")
+    return sound
+
+
+def _check_values_kind(
+    store: Store, findings: Findings, bands: _BandCheck, kind: str, set_bands: list[Band]
+) -> None:
+    check_objective = functools.partial(_check_objective, store, kind)
+    if not findings.attempt(f"{kind}/{OBJECTIVE}", check_objective):
+        return
+    sound = _sound_bands(store, findings, kind)
+    for band in sound:
+        check = functools.partial(bands.check_bytes, kind, band, (VALUES_NAME,))
+        findings.attempt(f"{kind}/{band.name}", check)
+        _note_strays(store, findings, store.stray_files(kind, band))
+        if band in set_bands:
+            _check_parents(store, findings, kind, band)
+    result = f"{kind}/{RESULT}"
+    is_finished = (store.path / result).exists()
+    if is_finished:
+        findings.attempt(result, functools.partial(_check_result, store, kind))
+    every = list(bands_of(stored_shape(store)))
+    # Values are written downward.
+    lowest = every[0] if is_finished else min(sound, default=None)
+    _check_gaps(store, findings, kind, [b for b in every if (lowest and b > lowest) or is_finished])
+    _check_catalogue(store, findings, kind, is_finished and sound == every)
+    state = "complete" if is_finished else "not complete yet"
+    findings.checks.append(f"{kind}: {len(sound)} of {len(every)} bands, {state}")
+
+
+def _check_objective(store: Store, kind: str) -> None:
+    store.kind_identity(kind)
+    record = store.read_record(f"{kind}/{OBJECTIVE}") or {}
+    if parse_objective(str(record.get("objective")), stored_shape(store)).values_kind != kind:
+        raise SolutionDamaged(f"{kind}/{OBJECTIVE} is that of {record.get('objective')}")
+
+
+def _check_result(store: Store, kind: str) -> None:
+    record = store.read_record(f"{kind}/{RESULT}") or {}
+    if record.get("identity") != store.kind_identity(kind):
+        raise SolutionDamaged(f"{kind}/{RESULT} is of another solution")
+
+
+def _sound_bands(store: Store, findings: Findings, kind: str) -> list[Band]:
+    """The bands that have a manifest of their own; what is wrong with others is noted."""
+    return [
+        band
+        for band in bands_of(stored_shape(store))
+        if (store.path / kind / band.name).exists()
+        and findings.attempt(
+            f"{kind}/{band.name}", functools.partial(_check_manifest, store, kind, band)
+        )
+    ]
+
+
+def _check_manifest(store: Store, kind: str, band: Band) -> None:
+    if store.stored_manifest(kind, band) is None:
+        raise SolutionDamaged(f"{store.path / kind / band.name / MANIFEST} is missing")
+
+
+def _check_gaps(store: Store, findings: Findings, kind: str, expected: list[Band]) -> None:
+    for band in expected:
+        # A solve that goes on meanwhile may have written it by now.
+        if not (store.path / kind / band.name).exists():
+            findings.add(f"{kind}/{band.name}", f"{kind}/{band.name}: the band is missing")
+
+
+def _check_parents(store: Store, findings: Findings, kind: str, band: Band) -> None:
+    own = f"{kind}/{band.name}"
+    try:
+        parents = list(wrong_parents(store, kind, band))
+    except SolutionDamaged:
+        return  # a parent that is missing is found as such
+    for parent in parents:
+        findings.add(parent, f"{own} was made from another {parent}", otherwise=own)
+
+
+def _check_set_band(sets: LayerSets, band: Band, bands: _BandCheck) -> str:
     """The band's files, and the members and counts of its layers."""
+    bands.check_bytes(SETS, band, NAMES)
+    if not bands.is_full(SETS, band):
+        return f"{SETS}/{band.name}: files agree"
     tables = build_tables(sets.shape)
     stored = sets.read_band(band)
-    check_parents(sets.store, SETS, band)
     for age in (age for age in band.ages if age <= sets.max_age):
         counts = sets.layer_counts(age)
         index = build_layer_index(sets.shape, age)
@@ -96,116 +215,64 @@ def _check_sets(sets: LayerSets, band: Band) -> str:
     return f"{SETS}/{band.name}: files, members and counts agree"
 
 
-def _check_no_gap(sets: LayerSets) -> str:
-    """No band is stored above one that is missing."""
-    missing = bands_of(sets.shape)[len(sets.bands) :]
-    for band in missing[1:]:
-        # The first is looked for last: a solve that goes on meanwhile adds bands in order.
-        if sets.store.manifest(SETS, band) and not sets.store.manifest(SETS, missing[0]):
-            raise SolutionDamaged(f"{SETS}/{missing[0].name}: the band is missing")
-    return f"{SETS}: ages 4 to {sets.max_age} of {sets.shape.top_age}"
+def _check_meaning(store: Store, kind: str, sample: int, seed: int) -> str:
+    """The values of an objective, read as anybody reads them, and the figures that came of them."""
+    record = store.read_record(f"{kind}/{OBJECTIVE}") or {}
+    with Solution(Store(store.path), str(record["objective"])) as solution:
+        check_published(make_report(solution.sets, solution.objective))
+        return check_values(solution, sample, seed)
 
 
-def _check_values(store: Store, objective: str, bands: list[Band], sample: int, seed: int) -> str:
-    """The files of an objective's values, samples of them, and the figures that came of them."""
-    solution = Solution(store, objective)
-    kind = solution.stored.kind
-    for band in solution.stored.bands:
-        store.check_band(kind, band)
-        solution.stored.check_parents(band)
-    is_finished = solution.stored.result is not None
-    rng = np.random.default_rng(seed)
-    num_checked = 0
-    largest = 0.0
-    valued = [band for band in bands if sample and band in solution.stored.bands]
-    num_ages = sum(len(band.ages) for band in valued)
-    for band in valued:
-        stored = solution.sets.read_band(band)
-        for age in band.ages:
-            members = stored.bitmap(age, "afterstates")
-            slots = _random_members(rng, members, math.ceil(sample / max(num_ages, 1)))
+# --- catalogues and strays --------------------------------------------------------------------
+
+
+def _check_catalogue(store: Store, findings: Findings, kind: str, is_complete: bool) -> None:
+    name = f"{kind}/{catalogue.NAME}"
+    if (store.path / name).exists():
+        findings.attempt(name, functools.partial(_compare_catalogue, store, findings, kind))
+    elif is_complete:
+        findings.add(name, f"{store.path / name} is missing, though all bands are there")
+
+
+def _compare_catalogue(store: Store, findings: Findings, kind: str) -> str:
+    """Compare a catalogue that is sound in itself with what lies on the disk."""
+    path = store.path / kind / catalogue.NAME
+    opened = Catalogue(path)
+    try:
+        opened.check()
+        own = SOLUTION_NAME if kind == SETS else OBJECTIVE
+        record = parse_record(opened.read(own), f"{path}, {own}")
+        if record.get("identity") != store.kind_identity(kind):
+            raise SolutionDamaged(f"{path} is of another solution")
+        for band in bands_of(stored_shape(store)):
+            opened.read(f"{band.name}/{MANIFEST}")
+        for name in opened.names:
+            file = name if name == SOLUTION_NAME else f"{kind}/{name}"
             try:
-                difference = _check_sample(solution, age, slots)
-            except NotSolved:
-                continue  # the values of the ages above are not stored yet
-            num_checked += len(slots)
-            largest = max(largest, difference)
-    report = make_report(solution.sets, solution.objective)
-    check_published(report)
-    if is_finished:
-        _check_start_values(solution)
-    state = "complete" if is_finished else "not complete yet"
-    return (
-        f"{kind}: {state}; {num_checked} values computed again, "
-        f"off by at most {largest:.2g} (allowed {_tolerance(solution):.2g})"
-    )
+                agrees = read_file(store.path / file) == opened.read(name)
+                message = f"{store.path / file} is not as in {kind}/{catalogue.NAME}"
+            except SolutionDamaged as error:
+                agrees, message = False, str(error)
+            if not agrees:
+                is_in_band = file.startswith(f"{kind}/") and "/" in name
+                subject = f"{kind}/{name.split('/')[0]}" if is_in_band else file
+                findings.add(subject, message, otherwise=f"{kind}/{catalogue.NAME}")
+    finally:
+        opened.close()
+    return f"{kind}/{catalogue.NAME}: agrees with the files"
 
 
-def _tolerance(solution: Solution) -> float:
-    """How far a value computed again can be from the one stored: both sides are rounded."""
-    return 2 * solution.rounding_bound + solution.arithmetic_allowance
+def _check_strays(store: Store, findings: Findings, kinds: list[str]) -> None:
+    """Files and directories that nothing accounts for."""
+    ours = {f"{kind}/{band.name}" for kind in [SETS, *kinds]
+            for band in bands_of(stored_shape(store))}  # fmt: skip
+    ours |= {f"{kind}/{catalogue.NAME}" for kind in [SETS, *kinds]}
+    ours |= {f"{kind}/{name}" for kind in kinds for name in (OBJECTIVE, RESULT)} | set(kinds)
+    for pattern in (f"{SETS}/*", "values/*", "values/*/*"):
+        names = store.record_names(pattern)
+        _note_strays(store, findings, [name for name in names if name not in ours])
 
 
-def _random_members(
-    rng: np.random.Generator, bitmap: NDArray[np.uint64], count: int
-) -> NDArray[np.uint64]:
-    """Some members of a bitmap, at most one a word."""
-    words = np.flatnonzero(bitmap)
-    chosen = rng.choice(words, min(count, len(words)), replace=False)
-    slots = [
-        64 * int(word) + int(rng.choice([i for i in range(64) if int(bitmap[word]) >> i & 1]))
-        for word in chosen
-    ]
-    return np.array(slots, dtype=np.uint64)
-
-
-def _check_sample(solution: Solution, age: int, slots: NDArray[np.uint64]) -> float:
-    """Compute afterstate values again by the slow rules; returns the largest difference."""
-    shape = solution.shape
-    if not len(slots):
-        return 0.0
-    codes = slot_boards(shape, build_layer_index(shape, age), slots)
-    stored = solution.afterstate_values(age, codes)
-    largest = 0.0
-    for board, value in zip(_rule_boards(codes, solution), stored, strict=True):
-        expected = 0.0
-        for exponent, probability in ((1, 1.0 - solution.spawn4), (2, solution.spawn4)):
-            states = list(rules.spawns(board, exponent))
-            values = [_state_value(solution, age + 2**exponent, state) for state in states]
-            expected += probability * math.fsum(values) / len(values)
-        difference = abs(expected - float(value))
-        if not difference <= _tolerance(solution):
-            raise SolutionDamaged(
-                f"age {age}, afterstate {board}: value {value} stored, {expected} computed again"
-            )
-        largest = max(largest, difference)
-    return largest
-
-
-def _rule_boards(codes: NDArray[np.uint64], solution: Solution) -> list[rules.Board]:
-    exponents = tile_exponents(unpack_boards(codes, solution.shape))
-    return [tuple(tuple(int(cell) for cell in row) for row in board) for board in exponents]
-
-
-def _state_value(solution: Solution, age: int, state: rules.Board) -> float:
-    """Value of a state by the slow rules and the stored afterstate values."""
-    exponent = solution.objective.exponent
-    if exponent and max(max(row) for row in state) >= exponent:
-        return 1.0
-    moves = [move for action in ACTIONS if (move := rules.move(state, action))]
-    if not moves:
-        return 0.0
-    tiles = np.array([board for board, _ in moves], dtype=np.int64)
-    tiles = np.where(tiles == 0, 0, 1 << tiles)
-    values = solution.afterstate_values(age, pack_boards(tiles, solution.shape))
-    rewards = [0 if exponent else reward for _, reward in moves]
-    return max(float(value) + reward for value, reward in zip(values, rewards, strict=True))
-
-
-def _check_start_values(solution: Solution) -> None:
-    """The start values, kept in full, against the stored ones."""
-    result = solution.stored.result or {}
-    for board, value in result["start_boards"].items():
-        stored = solution.value(board)
-        if not abs(stored - value) <= _tolerance(solution):
-            raise SolutionDamaged(f"start board {board}: {value} in result.json, {stored} stored")
+def _note_strays(store: Store, findings: Findings, names: list[str]) -> None:
+    for name in names:
+        findings.add(name, f"{store.path / name} does not belong there")

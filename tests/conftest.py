@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from solver2048 import bands, zarr_arrays
 from solver2048.shape import parse_shape
 from solver2048.solver import SolveOptions, solve
 
@@ -47,12 +48,36 @@ def solved(tmp_path_factory: pytest.TempPathFactory):
     return solve_once
 
 
+def scaled(full: int):
+    """A number of trials: a tenth of them, or all of them where the mark `full` is asked for."""
+    return pytest.mark.parametrize(
+        "trials", [full // 10, pytest.param(full, marks=pytest.mark.full)]
+    )
+
+
+@pytest.fixture(scope="module")
+def small_parts():
+    """Bands, shards and chunks so small that a small board has several of each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bands, "BAND_SLOTS", 12_000)
+        patch.setitem(zarr_arrays.CHUNK_ITEMS, "words", 64)
+        patch.setitem(zarr_arrays.SHARD_ITEMS, "words", 256)
+        patch.setitem(zarr_arrays.CHUNK_ITEMS, "values", 512)
+        patch.setitem(zarr_arrays.SHARD_ITEMS, "values", 2048)
+        bands.bands_of.cache_clear()
+        yield
+    bands.bands_of.cache_clear()
+
+
+NOT_PART = ("lock", "run.json", "scratch", "quarantine")
+
+
 def solution_bytes(path: Path) -> dict[str, bytes]:
     """Every file of a solution proper: no lock, times or scratch."""
     return {
         file.relative_to(path).as_posix(): file.read_bytes()
         for file in sorted(path.rglob("*"))
-        if file.is_file() and file.relative_to(path).parts[0] not in ("lock", "run.json", "scratch")
+        if file.is_file() and file.relative_to(path).parts[0] not in NOT_PART
     }
 
 

@@ -132,6 +132,10 @@ BAD_CALLS = [
     (("counts", "nowhere"), 6, "no solution at nowhere"),
     (("status", "nowhere"), 6, "no solution at nowhere"),
     (("verify", "nowhere"), 6, "no solution at nowhere"),
+    (("verify", "solved", "--level", "half"), 2, "is not one of"),
+    (("repair", "nowhere"), 6, "no solution at nowhere"),
+    (("repair", "other"), 6, "no solution at other"),
+    (("checksums", "nowhere"), 6, "no solution at nowhere"),
     (("query", "solved", "2 . 2 / . . ."), 3, "6 cells given; a 2x2 board has 4"),
     (("query", "solved", "2 3 / . ."), 3, "row 1, column 2"),
     (("query", "solved", "64 . / . 2"), 3, "cannot occur on a 2x2 board; the largest is 32"),
@@ -183,7 +187,7 @@ def test_a_differing_figure_has_its_exit_code(tmp_path):
 
 @pytest.mark.parametrize(
     "command",
-    [[], ["solve"], ["query"], ["counts"], ["status"], ["verify"], ["sets"], ["checksums"]],
+    [[], *([name] for name in main.commands)],
 )
 def test_help_has_an_example(command):
     result = run(*command, "--help")

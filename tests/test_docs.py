@@ -30,7 +30,7 @@ def test_docstrings(name):
 def test_elias_fano_readme():
     path = Path(elias_fano.__file__).parent / "README.md"
     results = doctest.testfile(str(path), module_relative=False)
-    assert (results.failed, results.attempted) == (0, 8)
+    assert (results.failed, results.attempted) == (0, 14)
 
 
 def test_readme(tmp_path, monkeypatch):

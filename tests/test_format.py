@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
+import zipfile
 
+import google_crc32c
 import naive
+import numcodecs
+import numpy as np
 import pytest
 import zarr
+
+from solver2048 import solve, zarr_arrays
 
 LINES = {"2x2": (2, 2), "2x3": (2, 3), "2x4": (2, 4), "3x3": (3, 3), "4x3": (3, 4)}
 
@@ -89,7 +96,7 @@ class Reader:
 
     def layers(self):
         """For every age: members of both sets, and the values of the afterstates."""
-        for sets in sorted((self.path / "sets").iterdir()):
+        for sets in sorted(p for p in (self.path / "sets").iterdir() if p.is_dir()):
             values = self.path / "values/score" / sets.name
             words = {n: zarr.open_array(sets / n)[:] for n in ("states", "afterstates")}
             stored = zarr.open_array(values / "afterstates")[:]
@@ -158,3 +165,91 @@ def test_a_reader_written_from_the_text(name, ids, solved):
         assert set(places.values()) == set(values_by_id)
         for afterstate, place in places.items():
             assert abs(values_by_id[place] - expected.afterstate_value[afterstate]) < 1e-10
+
+
+# --- a reader that starts from the catalogues -------------------------------------------------
+
+ROW = np.dtype([("offset", "<u8"), ("length", "<u4"), ("crc32c", "<u4")])
+CODECS = {"zstd": numcodecs.Zstd(), "blosc": numcodecs.Blosc()}
+
+
+def digest(record):
+    return hashlib.sha256(
+        (json.dumps(record, indent=1, sort_keys=True) + "\n").encode()
+    ).hexdigest()
+
+
+class RemoteReader:
+    """Reads arrays by ranges of bytes, knowing only what is in a catalogue."""
+
+    def __init__(self, path, kind):
+        self.directory = path / kind
+        data = (self.directory / "catalogue.zip").read_bytes()
+        assert hashlib.sha256(data[:-64]).hexdigest().encode() == data[-64:]
+        with zipfile.ZipFile(self.directory / "catalogue.zip") as archive:
+            assert archive.namelist() == sorted(archive.namelist())
+            self.parts = {name: archive.read(name) for name in archive.namelist()}
+
+    def record(self, name):
+        record = json.loads(self.parts[name])
+        assert record.pop("sha256") == digest(record)
+        return record
+
+    @property
+    def bands(self):
+        return sorted(name.split("/")[0] for name in self.parts if name.endswith("/manifest.json"))
+
+    def array(self, band, name):
+        manifest = self.record(f"{band}/manifest.json")
+        table = self.parts[f"{band}/chunks"]
+        assert hashlib.sha256(table).hexdigest() == manifest["files"]["chunks"]["sha256"]
+        place = manifest["chunks"][name]
+        rows = np.frombuffer(table, dtype=ROW)[slice(*place["rows"])]
+        metadata = json.loads(self.parts[f"{band}/{name}/zarr.json"])
+        codecs = metadata["codecs"]
+        if codecs[0]["name"] == "sharding_indexed":
+            codecs = codecs[0]["configuration"]["codecs"]
+        assert [codec["name"] for codec in codecs][::2] == ["bytes", "crc32c"]
+        pieces = []
+        for number, (offset, length, crc32c) in enumerate(rows.tolist()):
+            if offset == 2**64 - 1:
+                continue
+            with open(
+                self.directory / band / name / f"c/{number // place['per_shard']}", "rb"
+            ) as f:
+                f.seek(offset)
+                chunk = f.read(length)
+            assert int.from_bytes(chunk[-4:], "little") == crc32c == google_crc32c.value(chunk[:-4])
+            pieces.append(CODECS[codecs[1]["name"]].decode(chunk[:-4]))
+        items = np.frombuffer(b"".join(pieces), dtype=metadata["data_type"])
+        return items[: metadata["shape"][0]], len(rows)
+
+
+@pytest.mark.parametrize("is_sharded", [False, True])
+def test_a_remote_reader_starts_from_the_catalogues(is_sharded, tmp_path, monkeypatch):
+    if is_sharded:
+        for role, chunk in (("words", 64), ("values", 512)):
+            monkeypatch.setitem(zarr_arrays.CHUNK_ITEMS, role, chunk)
+            monkeypatch.setitem(zarr_arrays.SHARD_ITEMS, role, 4 * chunk)
+    path = tmp_path / "s"
+    solve("2x3", path)
+    sets, values = RemoteReader(path, "sets"), RemoteReader(path, "values/score")
+    solution = sets.record("solution.json")
+    identity = solution.pop("identity")
+    assert identity == digest(solution)
+    objective = values.record("objective.json")
+    of_values = objective.pop("identity")
+    assert of_values == digest({**objective, "solution": identity})
+    assert values.record("result.json")["identity"] == of_values
+    assert sets.bands == values.bands
+    num_chunks = 0
+    for reader, names, of_kind in (
+        (sets, ("states", "afterstates"), identity), (values, ("afterstates",), of_values)
+    ):  # fmt: skip
+        for band in reader.bands:
+            assert reader.record(f"{band}/manifest.json")["identity"] == of_kind
+            for name in names:
+                items, count = reader.array(band, name)
+                num_chunks += count
+                assert np.array_equal(items, zarr.open_array(reader.directory / band / name)[:])
+    assert num_chunks > 30 if is_sharded else num_chunks == 3

@@ -12,7 +12,7 @@ import pytest
 from conftest import faces, solution_bytes
 
 from solver2048 import bands, open_solution, workers
-from solver2048 import solver as solve_module
+from solver2048 import forward_pass as forward_module
 from solver2048.errors import NotSolved, PublishedMismatch
 from solver2048.layer_sets import LayerSets
 from solver2048.objective import Objective
@@ -293,7 +293,8 @@ def test_a_finished_solve_changes_nothing(solved, tmp_path):
 
 def test_another_objective_reuses_the_sets(tmp_path, monkeypatch):
     solve(SHAPES["2x3"], tmp_path / "s")
-    monkeypatch.setattr(solve_module, "enumerate_layer", lambda *_: pytest.fail("enumerated again"))
+    again = lambda *_: pytest.fail("enumerated again")  # noqa: E731
+    monkeypatch.setattr(forward_module, "enumerate_layer", again)
     solve(SHAPES["2x3"], tmp_path / "s", SolveOptions(objective="tile:32"))
     both = sorted(p.name for p in (tmp_path / "s" / "values").iterdir())
     assert both == ["score", "tile-32"]

@@ -190,6 +190,30 @@ def test_chunks_make_the_same_words(drawn, cuts):
     assert np.array_equal(whole.words, EliasFano.from_members(flat, universe).words)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(12))
+def test_large_sets(kind, seed):
+    """Sets of many blocks and samples: long runs, wide gaps, both ends."""
+    rng = np.random.default_rng(seed)
+    gaps = np.concatenate([
+        np.ones(int(rng.integers(0, 30_000)), dtype=np.int64),
+        rng.integers(1, 2 ** int(rng.integers(1, 30)), int(rng.integers(0, 40_000))),
+        np.full(int(rng.integers(1, 20_000)), int(rng.choice([1, 64, 2**20]))),
+    ])  # fmt: skip
+    members = np.cumsum(gaps).astype(np.uint64) - np.uint64(1)
+    universe = int(rng.choice([int(members[-1]) + 1, 2**44, 2**63]))
+    stored = kind.from_members(members, universe)
+    queries = np.concatenate([members, members[:-1] + np.uint64(1), [np.uint64(TOP)]])
+    rng.shuffle(queries)
+    for values in (queries, np.sort(queries), np.sort(queries[:100])):
+        assert np.array_equal(stored.rank(values), np.searchsorted(members, values))
+        assert np.array_equal(stored.contains(values), np.isin(values, members))
+    positions = rng.integers(0, len(members), 5000)
+    assert np.array_equal(stored.get(positions), members[positions])
+    for start in (0, len(members) // 3, len(members) - 1):
+        assert np.array_equal(stored.decode(start), members[start:])
+
+
 EDGES = [
     ([], 0), ([], 1), ([], 2**64), ([0], 1), ([0], 2**64), ([TOP], 2**64), ([0, TOP], 2**64),
     (list(range(300)), 300), (list(range(TOP - 299, TOP + 1)), 2**64), ([5], 6),

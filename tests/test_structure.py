@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,24 +15,31 @@ import solver2048
 # Each module imports only from modules in lines above its own.
 ORDER = [
     ["errors", "rules", "layer"],
-    ["shape"],
-    ["board", "tables"],
+    ["shape", "lock", "files", "findings"],
+    ["board", "tables", "options", "chunk_table", "catalogue", "checkpoints"],
     ["kernels.slots"],
     ["kernels.moves", "kernels.radix"],
     ["kernels.spawns", "kernels.members"],
     ["kernels.values"],
     ["layer_index", "objective", "value_format", "workers", "bands", "progress"],
-    ["published", "stored_array"],
-    ["forward", "ids"],
+    ["published", "stored_array", "records"],
+    ["forward", "ids", "zarr_arrays"],
     ["backward", "store"],
     ["layer_sets"],
-    ["layer_values", "set_sizes"],
+    ["layer_values", "background", "set_sizes"],
+    ["forward_pass", "backward_pass"],
     ["solver"],
     ["report", "solution"],
+    ["verify_values"],
     ["verify"],
+    ["repair"],
+    ["cli_command"],
     ["cli"],
     ["__main__"],
 ]
+
+FILE_MODULES = {"zarr": "zarr_arrays", "shutil": "files", "zipfile": "catalogue", "fcntl": "lock"}
+"""Who alone imports what deals with files."""
 
 
 def modules(package):
@@ -74,10 +83,25 @@ def test_kernels_know_no_files_and_the_store_no_game():
         tops = {top for _, top in imported(path, name) if top}
         if name.startswith("kernels."):
             assert tops <= {"__future__", "numpy", "elias_fano"}, name
-        if name != "store":
-            assert not tops & {"zarr", "numcodecs", "shutil", "fcntl"}, name
+        for module, only_in in FILE_MODULES.items():
+            assert module not in tops or name == only_in, name
     game = {"tables", "board", "rules", "forward", "backward", "layer_index", "objective", "bands"}
-    assert not {m for m, _ in imported(found["store"], "store")} & game
+    for name in ("store", "records", "files", "zarr_arrays", "catalogue", "checkpoints"):
+        assert not {m for m, _ in imported(found[name], name)} & game, name
+
+
+def test_the_lock_is_taken_before_heavy_imports():
+    """Whatever the command line imports at its top, and for the lock, is light."""
+    found = modules(solver2048)
+    light = {"errors", "lock", "options", "shape"}
+    for name in light:
+        tops = {top for _, top in imported(found[name], name) if top}
+        assert tops <= set(sys.stdlib_module_names), name
+        assert {module for module, _ in imported(found[name], name) if module} <= light, name
+    code = "import sys, solver2048.cli; print(*sys.modules)"
+    command = [sys.executable, "-c", code]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert not {"numpy", "numba", "zarr"} & set(loaded)
 
 
 def test_elias_fano_knows_nothing_of_2048():

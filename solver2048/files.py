@@ -1,0 +1,161 @@
+"""Files that are there whole or not at all, also after a power failure; records with a checksum."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from .errors import SolutionDamaged
+
+
+def dump_plain(record: dict[str, Any]) -> bytes:
+    """A record as text: keys sorted, one blank of indentation, a new line at the end."""
+    return (json.dumps(record, indent=1, sort_keys=True) + "\n").encode()
+
+
+def digest_of(record: dict[str, Any]) -> str:
+    """SHA-256 of a record as text."""
+    return hashlib.sha256(dump_plain(record)).hexdigest()
+
+
+def dump_record(record: dict[str, Any]) -> bytes:
+    """A record as it is stored: with a checksum of all the rest."""
+    return dump_plain({**record, "sha256": digest_of(record)})
+
+
+def parse_record(stored: bytes, where: object) -> dict[str, Any]:
+    """The record stored, without its checksum; `where` is for messages. Raises SolutionDamaged."""
+    try:
+        record = json.loads(stored)
+    except (ValueError, RecursionError) as error:
+        raise SolutionDamaged(f"{where}: {error}") from None
+    if not isinstance(record, dict):
+        raise SolutionDamaged(f"{where} is no JSON object")
+    record.pop("sha256", None)
+    if dump_record(record) != stored:
+        raise SolutionDamaged(f"{where} is not as it was written: its checksum differs")
+    return record
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of a file that has to be there. Raises SolutionDamaged."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise SolutionDamaged(f"{path} is missing") from None
+    except OSError as error:
+        raise SolutionDamaged(f"{path}: {error.strerror}") from None
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file that has to be there. Raises SolutionDamaged."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise SolutionDamaged(f"{path} is missing") from None
+    except OSError as error:
+        raise SolutionDamaged(f"{path}: {error.strerror}") from None
+
+
+def check_size(path: Path, facts: dict[str, Any]) -> None:
+    """Raise SolutionDamaged unless the file is there with the size that a manifest gives it."""
+    try:
+        size = path.stat().st_size
+    except OSError:
+        raise SolutionDamaged(f"{path} is missing") from None
+    if size != facts["size"]:
+        raise SolutionDamaged(f"{path} has {size} bytes, expected {facts['size']}")
+
+
+def check_digest(path: Path, facts: dict[str, Any], digest: str | None = None) -> None:
+    """Raise SolutionDamaged unless the file, or `digest` of it, is what a manifest says."""
+    digest = digest or file_digest(path)
+    if digest != facts["sha256"]:
+        raise SolutionDamaged(
+            f"{path}: sha256 {digest[:16]}..., expected {facts['sha256'][:16]}..."
+        )
+
+
+def sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory, and those above it, so that they outlast a power failure."""
+    if not path.is_dir():
+        make_directory(path.parent)
+        path.mkdir(exist_ok=True)
+        sync_directory(path.parent)
+
+
+def write_file(path: Path, data: bytes, scratch: Path) -> None:
+    """Write a file by way of a directory for what is not finished."""
+    make_directory(scratch)
+    temporary = scratch / f"{path.name}.new"
+    with open(temporary, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    move(temporary, path)
+
+
+def move(source: Path, target: Path) -> None:
+    """Give a file or directory, already flushed to the disk, its name."""
+    make_directory(target.parent)
+    os.replace(source, target)
+    sync_directory(target.parent)
+
+
+def seal(directory: Path) -> dict[str, dict[str, Any]]:
+    """Flush every file below a directory to the disk; returns size and digest of each."""
+    files = {}
+    for path in sorted(p for p in directory.rglob("*") if p.is_file()):
+        with open(path, "rb") as file:
+            os.fsync(file.fileno())
+        files[path.relative_to(directory).as_posix()] = {
+            "size": path.stat().st_size,
+            "sha256": file_digest(path),
+        }
+    for path in sorted(p for p in directory.rglob("*") if p.is_dir()):
+        sync_directory(path)
+    return files
+
+
+def replace_directory(new: Path, target: Path, old: Path) -> None:
+    """Put a directory in the place of another, which is whole in one place or the other."""
+    shutil.rmtree(old, ignore_errors=True)
+    if target.exists():
+        os.rename(target, old)
+    move(new, target)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def remove(directory: Path) -> None:
+    """Remove a directory of scratch, as far as that goes."""
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def free_bytes(path: str | os.PathLike[str]) -> int:
+    """Free disk space where a directory is or would be made."""
+    place = Path(path).absolute()
+    while not place.exists():
+        place = place.parent
+    return shutil.disk_usage(place).free
+
+
+def format_size(num_bytes: float) -> str:
+    """A number of bytes for people, in powers of 1000."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if num_bytes < 1000:
+            return f"{num_bytes:.0f} {unit}" if unit == "B" else f"{num_bytes:.1f} {unit}"
+        num_bytes /= 1000
+    return f"{num_bytes:.2f} TB"

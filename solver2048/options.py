@@ -1,0 +1,98 @@
+"""What may be asked of a solve, checked before heavy imports and before anything is written."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from .errors import UsageError
+from .shape import Shape
+
+DEFAULT_SPAWN4 = 0.1
+DEFAULT_VALUES = "float32"
+DEFAULT_IDS = "index"
+
+LEVELS = ("quick", "sampled", "full", "semantic")
+"""How much `verify` checks."""
+DEFAULT_SAMPLE = 2000
+DEFAULT_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class SolveOptions:
+    """What to solve and how; None takes what the directory has, else the default."""
+
+    objective: str = "score"
+    values: str | None = None
+    spawn4: float | None = None
+    ids: str | None = None
+    threads: int | None = None
+    max_age: int | None = None
+    expected_counts: dict[int, int] = field(default_factory=dict)
+    show_progress: bool = False
+    checkpoint_seconds: float = 300.0
+
+
+def check_options(
+    shape: Shape,
+    *,
+    objective: str,
+    values: str | None,
+    spawn4: float | None,
+    threads: int | None,
+    max_age: int | None,
+) -> None:
+    """Raise UsageError for options that no solve of this shape can follow."""
+    max_value = 1 if parse_tile_exponent(objective, shape) else shape.max_score
+    if spawn4 is not None and not 0.0 < spawn4 < 1.0:
+        raise UsageError(f"the probability of a 4 is {spawn4}; it must lie between 0 and 1")
+    check_threads(threads)
+    if max_age is not None and max_age < 4:
+        raise UsageError(f"max age {max_age}: the first age is 4")
+    parse_fraction_bits(values or DEFAULT_VALUES, max_value)
+
+
+def check_threads(threads: int | None) -> None:
+    """Raise UsageError for a number of threads that cannot be."""
+    if threads is not None and threads < 1:
+        raise UsageError(f"{threads} threads; at least 1 is needed")
+
+
+def parse_tile_exponent(objective: str, shape: Shape) -> int:
+    """The exponent of the tile in ``tile:N``, 0 for ``score``; an impossible tile is refused."""
+    if objective == "score":
+        return 0
+    match = re.fullmatch(r"tile:([0-9]{1,9})", objective)
+    if not match:
+        raise UsageError(
+            f"objective {objective!r} is neither 'score' nor 'tile:N', such as tile:256"
+        )
+    tile = int(match[1])
+    if tile < 2 or tile & (tile - 1):
+        raise UsageError(f"objective {objective}: {tile} is not a tile (2, 4, 8, ...)")
+    if tile > 2**shape.max_exponent:
+        raise UsageError(
+            f"objective {objective}: no {shape.name} board can hold that tile; "
+            f"the largest is {2**shape.max_exponent}"
+        )
+    return tile.bit_length() - 1
+
+
+def parse_fraction_bits(values: str, max_value: int) -> int | None:
+    """The K of ``fixed:K``, None for floats; refused where 32 bits do not hold `max_value`."""
+    if values in ("float32", "float64"):
+        return None
+    match = re.fullmatch(r"fixed:([0-9]{1,2})", values)
+    if not match:
+        raise UsageError(
+            f"values {values!r} are neither float32, float64 nor fixed:K (fixed:6, say)"
+        )
+    fraction_bits = int(match[1])
+    # The largest 32-bit number marks what is missing.
+    largest = 32 - (max_value + 1).bit_length()
+    if fraction_bits > largest:
+        raise UsageError(
+            f"values {values}: 32 bits do not hold values up to {max_value:,} in steps of "
+            f"2^-{fraction_bits}; the finest here is fixed:{largest}"
+        )
+    return fraction_bits

@@ -1,0 +1,155 @@
+"""The records of a solution: small JSON files that say what it is, each with a checksum.
+
+`solution.json` says what is solved, and under `identity` has the hash of all of that; an
+objective's `objective.json` has one of its own, of the solution's and what its values are. Every
+band carries the hash of its kind, so that none can be put into another solution.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from .checkpoints import Checkpoint
+from .errors import NoSolution, NoSpace, SolutionDamaged
+from .files import digest_of, dump_record, move, parse_record, read_file, remove, write_file
+from .lock import SOLUTION_NAME
+
+FORMAT = "solver2048 solution"
+FORMAT_VERSION = 1
+
+SETS = "sets"
+OBJECTIVE, RESULT = "objective.json", "result.json"
+QUARANTINE = "quarantine"
+
+
+class Records:
+    """A solution's directory. A *kind* of bands is ``sets`` or ``values/OBJECTIVE``."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._identities: dict[str, str] = {}
+
+    def forget(self) -> None:
+        """Let go of what was read, since it may be there no more."""
+        self._identities.clear()
+
+    def exists(self) -> bool:
+        return (self.path / SOLUTION_NAME).is_file()
+
+    def identity(self) -> dict[str, Any]:
+        """What is solved here. Raises NoSolution, SolutionDamaged."""
+        if not self.exists():
+            raise NoSolution(f"no solution at {self.path}")
+        path = self.path / SOLUTION_NAME
+        stored = read_file(path)
+        if FORMAT.encode() not in stored:
+            raise NoSolution(f"{self.path} holds something else than a {FORMAT}")
+        return self.checked_identity(parse_record(stored, path))
+
+    def checked_identity(self, record: dict[str, Any]) -> dict[str, Any]:
+        """The record of a solution, of a version that can be read and true to its own hash."""
+        if int(record.get("version", 0)) > FORMAT_VERSION:
+            raise NoSolution(
+                f"{self.path} has format {record['version']}; "
+                f"this program reads up to {FORMAT_VERSION}"
+            )
+        facts = {name: value for name, value in record.items() if name != "identity"}
+        if record.get("identity") != digest_of(facts):
+            raise SolutionDamaged(f"{self.path / SOLUTION_NAME}: its identity is another's")
+        return record
+
+    def create(self, facts: dict[str, Any]) -> None:
+        """Make the directory a solution of these facts, or make sure that it is one."""
+        wanted = {"format": FORMAT, "version": FORMAT_VERSION, **facts}
+        if self.exists():
+            found = self.identity()
+            for name, value in wanted.items():
+                if found.get(name) != value:
+                    raise NoSolution(
+                        f"{self.path} is solved with {name} {found.get(name)}; "
+                        f"you asked for {value}"
+                    )
+            return
+        self.write_record(SOLUTION_NAME, {**wanted, "identity": digest_of(wanted)})
+
+    def create_kind(self, kind: str, facts: dict[str, Any]) -> None:
+        """Write down what an objective's values are, before the first of its bands."""
+        wanted = self.kind_record(facts)
+        found = self.read_record(f"{kind}/{OBJECTIVE}")
+        if found is None:
+            self.write_record(f"{kind}/{OBJECTIVE}", wanted)
+        elif found != wanted:
+            raise SolutionDamaged(f"{self.path / kind / OBJECTIVE} is of another solution")
+
+    def kind_record(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """The record of an objective's values: its facts, and their identity in this solution."""
+        return {**facts, "identity": self._values_identity(facts)}
+
+    def _values_identity(self, facts: dict[str, Any]) -> str:
+        return digest_of({**facts, "solution": self.identity()["identity"]})
+
+    def kind_identity(self, kind: str) -> str:
+        """The hash that every manifest of a kind carries: of the solution, and the objective."""
+        if kind not in self._identities:
+            if kind == SETS:
+                self._identities[kind] = str(self.identity()["identity"])
+            else:
+                path = self.path / kind / OBJECTIVE
+                record = parse_record(read_file(path), path)
+                self._identities[kind] = str(record.pop("identity", ""))
+                if self._identities[kind] != self._values_identity(record):
+                    raise SolutionDamaged(f"{path} is of another solution")
+        return self._identities[kind]
+
+    def clean(self) -> None:
+        """Remove what a killed run left behind; the lock is held."""
+        remove(self._new)
+
+    def read_record(self, name: str) -> dict[str, Any] | None:
+        """A JSON record, None if it is not there."""
+        path = self.path / name
+        return parse_record(read_file(path), path) if path.is_file() else None
+
+    def read_run(self) -> dict[str, Any]:
+        """Times of the runs so far: no part of the solution, so nothing depends on them."""
+        try:
+            return self.read_record("run.json") or {}
+        except SolutionDamaged:
+            return {}
+
+    def write_record(self, name: str, record: dict[str, Any]) -> None:
+        path = self.path / name
+        try:
+            write_file(path, dump_record(record), self._new)
+        except OSError as error:
+            raise NoSpace(f"{path} could not be written: {error.strerror}") from error
+
+    def remove_record(self, name: str) -> None:
+        (self.path / name).unlink(missing_ok=True)
+
+    def record_names(self, pattern: str) -> list[str]:
+        return sorted(p.relative_to(self.path).as_posix() for p in self.path.glob(pattern))
+
+    def quarantine(self, name: str) -> str:
+        """Move a file or directory out of the solution; returns where it is now."""
+        number = 0
+        while (target := self.path / QUARANTINE / str(number) / name).exists():
+            number += 1
+        move(self.path / name, target)
+        self.forget()
+        return target.relative_to(self.path).as_posix()
+
+    @property
+    def _scratch(self) -> Path:
+        return self.path / "scratch"
+
+    @property
+    def _new(self) -> Path:
+        return self._scratch / "new"
+
+    def checkpoint(self, kind: str) -> Checkpoint:
+        """The checkpoint of the pass that makes a kind."""
+        identity = {"identity": self.kind_identity(kind)}
+        return Checkpoint(self._scratch, kind.rsplit("/", 1)[-1], identity)
