@@ -287,7 +287,10 @@ def encode_members(
     partition_size: int = DEFAULT_PARTITION_SIZE,
     bitmap_bias: float = 1.0,
 ) -> Words:
-    """The serialised set of sorted members; options as for `encode_bitmap`. Time O(members)."""
+    """The serialised set of sorted members. Time O(members).
+
+    Options as for `encode_bitmap`, but there is no bitmap that it should not exceed.
+    """
     builder = Builder(universe, partition_size=partition_size, bitmap_bias=bitmap_bias)
     builder.push(members)
     return builder.finish()
@@ -307,7 +310,8 @@ def encode_bitmap(
     start : value of the first bit, a multiple of 64
     partition_size : members of a partition, at least 64
     bitmap_bias : hold a partition as a bitmap up to this many times the size of its Elias–Fano
-        form: bitmaps of structured sets compress better afterwards, and are faster
+        form, as bitmaps of structured sets compress better afterwards; but as few of them that
+        the set is no larger than the bitmap it is made from, if it can be
     Time O(words + members).
     """
     _check_partition_size(partition_size)
@@ -321,7 +325,8 @@ def encode_bitmap(
     partition_bounds_into(bitmap, np.uint64(start), np.uint64(partition_size), firsts, lasts)
     if num_partitions and int(lasts[-1]) >= universe:
         raise ValueError(f"member {int(lasts[-1])} is not below the universe {universe}")
-    forms, num_words = _smallest_forms(firsts, lasts, partition_size, count, bitmap_bias)
+    most_words = len(bitmap) - 1 - HEADER_WORDS - 2 * num_partitions
+    forms, num_words = _chosen_forms(firsts, lasts, partition_size, count, bitmap_bias, most_words)
     stops = np.cumsum(num_words, dtype=np.uint64)
     places = (stops - num_words) << OFFSET_SHIFT | forms
     payload_words = int(stops[-1]) if num_partitions else 0
@@ -340,10 +345,18 @@ def _check_partition_size(partition_size: int) -> None:
         raise ValueError(f"partition_size is {partition_size}; at least 64 members are needed")
 
 
-def _smallest_forms(
-    firsts: Words, lasts: Words, size: int, count: int, bitmap_bias: float
+def _chosen_forms(
+    firsts: Words,
+    lasts: Words,
+    size: int,
+    count: int,
+    bitmap_bias: float,
+    most_words: int | None = None,
 ) -> tuple[Words, Words]:
-    """For every partition: its kind and width as in its place, and its number of words."""
+    """For every partition: its kind and width as in its place, and its number of words.
+
+    most_words : what all words together should not exceed, if the smallest forms allow it
+    """
     members = np.full(len(firsts), size, dtype=np.int64)
     if len(members):
         members[-1] = count - (len(members) - 1) * size
@@ -354,16 +367,33 @@ def _smallest_forms(
     widths = np.minimum(widths, MAX_WIDTH)
     low_words = (members * widths.astype(np.int64) + 63) // 64
     high_words = (members + (reach >> widths).astype(np.int64) + 63) // 64
-    elias_fano_words = low_words + high_words
-    bitmap_words = ((lasts >> SIX) - (firsts >> SIX)).astype(np.float64) + 1
-    is_bitmap = bitmap_words <= bitmap_bias * elias_fano_words
-    kinds = np.where(is_bitmap, BITMAP, ELIAS_FANO)
-    num_words = np.where(is_bitmap, bitmap_words, elias_fano_words).astype(np.uint64)
-    is_run = reach + ONE == members.astype(np.uint64)
-    kinds = np.where(is_run, RUN, kinds)
-    num_words = np.where(is_run, ZERO, num_words)
+    of_elias_fano = (low_words + high_words).astype(np.float64)
+    of_bitmap = ((lasts >> SIX) - (firsts >> SIX)).astype(np.float64) + 1
+    of_run = reach + ONE == members.astype(np.uint64)
+    is_bitmap = ~of_run & (of_bitmap <= bitmap_bias * of_elias_fano)
+    if most_words is not None:
+        words = np.where(of_run, 0, np.where(is_bitmap, of_bitmap, of_elias_fano))
+        _take_largest(is_bitmap, of_bitmap, of_elias_fano, words.sum() - most_words)
+    kinds = np.where(of_run, RUN, np.where(is_bitmap, BITMAP, ELIAS_FANO))
+    num_words = np.where(of_run, 0, np.where(is_bitmap, of_bitmap, of_elias_fano))
     forms = np.where(kinds == ELIAS_FANO, widths << WIDTH_SHIFT, ZERO) | kinds
-    return forms.astype(np.uint64), num_words
+    return forms.astype(np.uint64), num_words.astype(np.uint64)
+
+
+def _take_largest(
+    is_bitmap: NDArray[np.bool_],
+    of_bitmap: NDArray[np.float64],
+    of_elias_fano: NDArray[np.float64],
+    excess: float,
+) -> None:
+    """Give up the bitmaps that are largest for what they hold until `excess` words are saved."""
+    if excess <= 0:
+        return
+    ratios = np.where(is_bitmap, of_bitmap / of_elias_fano, 0)
+    order = np.argsort(-ratios, kind="stable")
+    order = order[: np.count_nonzero(ratios > 1)]
+    saved = np.cumsum((of_bitmap - of_elias_fano)[order])
+    is_bitmap[order[: np.searchsorted(saved, excess) + 1]] = False
 
 
 class Builder(SetBuilder):
@@ -403,7 +433,7 @@ class Builder(SetBuilder):
             return
         firsts = members[:: self._size].copy()
         lasts = np.append(members[self._size - 1 :: self._size][: len(firsts) - 1], members[-1])
-        forms, num_words = _smallest_forms(firsts, lasts, self._size, len(members), self._bias)
+        forms, num_words = _chosen_forms(firsts, lasts, self._size, len(members), self._bias)
         stops = np.cumsum(num_words, dtype=np.uint64)
         offsets = stops - num_words
         payload = np.zeros(int(stops[-1]), dtype=np.uint64)

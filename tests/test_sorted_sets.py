@@ -149,10 +149,25 @@ def test_bitmaps_of_a_range(words, first_word, bias, a, b):
         part[: high - low] = bits[low - start : high - start]
         expected = np.append(np.packbits(part, bitorder="little").view(np.uint64), np.uint64(0))
         assert np.array_equal(stored.to_bitmap(low, high), expected)
-    # Members and bitmap of a set make the same words.
-    assert np.array_equal(
-        encoded, encode_members(members, universe, partition_size=64, bitmap_bias=bias)
+    if bias == 1:  # members and bitmap of a set make the same words
+        assert np.array_equal(encoded, encode_members(members, universe, partition_size=64))
+
+
+def test_a_set_is_no_larger_than_its_bitmap(rng):
+    """Half of it dense, half sparse: all bitmaps would exceed it by their directory."""
+    universe = 2**22
+    flags = rng.random(universe) < np.where(np.arange(universe) // 2**16 % 2, 0.4, 0.1)
+    bitmap = np.append(np.packbits(flags, bitorder="little").view(np.uint64), np.uint64(0))
+    free = PartitionedEliasFano(
+        encode_members(np.flatnonzero(flags).astype(np.uint64), universe, partition_size=4096,
+                       bitmap_bias=4.0)
+    )  # fmt: skip
+    bound = PartitionedEliasFano(
+        encode_bitmap(bitmap, universe, partition_size=4096, bitmap_bias=4.0)
     )
+    assert free.nbytes > bitmap.nbytes - 8 >= bound.nbytes
+    assert bound.num_partitions["bitmap"] > 0.8 * sum(bound.num_partitions.values())
+    assert np.array_equal(bound.to_bitmap(), bitmap)
 
 
 def test_bad_ranges_of_bitmaps():
