@@ -71,7 +71,7 @@ class ValueBandBuilder:
 def stored_objectives(store: Store) -> list[str]:
     """Names of the objectives with values, finished or not. Raises SolutionDamaged."""
     names = []
-    for directory in store.record_names("values/*"):
+    for directory in store.value_kinds():
         record = store.read_record(f"{directory}/{OBJECTIVE}")
         if record is None:
             raise SolutionDamaged(f"{store.path / directory / OBJECTIVE} is missing")

@@ -296,6 +296,11 @@ class Store(Records):
             parse_record(stored, self.path / name)
             yield name.rsplit("/", 1)[-1], stored
 
+    def value_kinds(self) -> list[str]:
+        """Objectives' kinds of which there is something; an empty directory is a run cut off."""
+        names = self.record_names("values/*/*")
+        return sorted({name.rsplit("/", 1)[0] for name in names})
+
     def catalogue_names(self) -> list[str]:
         """Paths of the catalogues that are there, below the solution."""
         names = self.record_names(f"{SETS}/{catalogue.NAME}")

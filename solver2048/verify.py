@@ -60,7 +60,7 @@ def verify(
         findings.problems.append(Problem(SOLUTION_NAME, error))
         return findings
     bands = _BandCheck(store, LEVELS.index(level), share, seed, only)
-    kinds = [name for name in store.record_names("values/*") if (store.path / name).is_dir()]
+    kinds = store.value_kinds()
     set_bands = _check_sets(store, findings, bands)
     for kind in kinds:
         _check_values_kind(store, findings, bands, kind, set_bands)
@@ -267,7 +267,8 @@ def _check_strays(store: Store, findings: Findings, kinds: list[str]) -> None:
     ours = {f"{kind}/{band.name}" for kind in [SETS, *kinds]
             for band in bands_of(stored_shape(store))}  # fmt: skip
     ours |= {f"{kind}/{catalogue.NAME}" for kind in [SETS, *kinds]}
-    ours |= {f"{kind}/{name}" for kind in kinds for name in (OBJECTIVE, RESULT)} | set(kinds)
+    ours |= {f"{kind}/{name}" for kind in kinds for name in (OBJECTIVE, RESULT)}
+    ours |= {name for name in store.record_names("values/*") if (store.path / name).is_dir()}
     for pattern in (f"{SETS}/*", "values/*", "values/*/*"):
         names = store.record_names(pattern)
         _note_strays(store, findings, [name for name in names if name not in ours])
