@@ -3,13 +3,14 @@
 from .files import open_file, save_file, write_file
 from .groups import open_group, write_group
 from .interface import DamagedSet, SortedSet
-from .partitioned import Builder, PartitionedEliasFano, encode_bitmap, encode_members
+from .partition_builder import PartitionedBuilder, encode_bitmap, encode_members
+from .partitioned import PartitionedEliasFano
 from .sequence import EliasFano, SequenceBuilder
 
 __all__ = [
-    "Builder",
     "DamagedSet",
     "EliasFano",
+    "PartitionedBuilder",
     "PartitionedEliasFano",
     "SequenceBuilder",
     "SortedSet",

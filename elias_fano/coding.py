@@ -8,6 +8,7 @@ many zeros as its high part says.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .bits import (
     ALL_ONES,
@@ -67,7 +68,7 @@ def push_low(words, word, filled, bits, low, width):
 def push_one(words, offset, word, bits, position):
     """Set a bit, after all before, of the bitmap from word `offset` on; returns (word, bits)."""
     if position >> SIX != word:
-        words[offset + word] = bits
+        words[offset + word] |= bits
         word = position >> SIX
         bits = ZERO
     return word, bits | ONE << (position & WORD_MASK)
@@ -140,17 +141,25 @@ def run_of_ones(words, base, stop, at):
     return length
 
 
-# What `search_lows` knows of a lane: the members in question are [BEGIN, BEGIN + LENGTH), and
-# END where they end; FIELDS is the number of columns.
+# Queries looked up side by side, so that their cache misses overlap; measured best of 4 ... 32.
+LANES = np.uint64(16)
+
+# What is known of a lane. PLACE and HIGH are its caller's, the rest `search_lows`'s: the members in
+# question are [BEGIN, BEGIN + LENGTH), which end at END; their low parts have WIDTH bits and begin
+# at word OFFSET; LOW is looked for.
 BEGIN, LENGTH, END, WIDTH, OFFSET, LOW, PLACE, HIGH = (np.uint64(i) for i in range(8))
-FIELDS = 8
+
+
+def lookup_scratch() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """(lanes, sums) for one thread's lookups: uint64[LANES, 8], and the `sums` of `skip_zeros`."""
+    return np.empty((int(LANES), 8), dtype=np.uint64), np.zeros(9, dtype=np.uint64)
 
 
 @inlined
 def search_lows(words, lanes, num_lanes, longest):
     """Move every lane's BEGIN to its first low part not below its LOW, or to its END.
 
-    lanes : uint64[lanes, FIELDS]; longest : at least the largest LENGTH
+    lanes : see `lookup_scratch`; longest : at least the largest LENGTH
     """
     # Step by step for all lanes, without a branch: a search on its own would end in a mispredicted
     # one, and each of its steps would wait for the one before.

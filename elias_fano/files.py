@@ -27,11 +27,12 @@ from numpy.typing import ArrayLike
 from .interface import DamagedSet, SortedSet, Words
 from .kinds import Kind, built_from, open_words
 from .partitioned import PartitionedEliasFano
-from .spool import PIECE_WORDS
+from .spool import regrouped
 
 MAGIC = int.from_bytes(b"EFFILE01", "little")
 VERSION = 1
 HEAD_BYTES = 64
+CHECKSUM_WORDS = 1 << 17
 ALIGNMENT = 64
 
 Verify = Literal["header", "full"]
@@ -60,7 +61,7 @@ def write_file(
 def save_file(path: str | os.PathLike[str], stored: SortedSet) -> None:
     """Write a set that is there. Raises OSError; then no file is left."""
     length = len(stored.source)
-    pieces = (stored.source[at : at + PIECE_WORDS] for at in range(0, length, PIECE_WORDS))
+    pieces = (stored.source[at : at + CHECKSUM_WORDS] for at in range(0, length, CHECKSUM_WORDS))
     _write(Path(path), length, pieces)
 
 
@@ -91,12 +92,12 @@ def _aligned(num_bytes: int) -> int:
 
 def _head(length: int) -> bytes:
     start = HEAD_BYTES + _aligned(8 * length)
-    numbers = np.array([MAGIC, VERSION, length, PIECE_WORDS, HEAD_BYTES, start, 0], dtype="<u8")
+    numbers = np.array([MAGIC, VERSION, length, CHECKSUM_WORDS, HEAD_BYTES, start, 0], dtype="<u8")
     return numbers.tobytes() + zlib.crc32(numbers.tobytes()).to_bytes(8, "little")
 
 
 def _num_checksum_bytes(length: int) -> int:
-    return 4 * (-(-length // PIECE_WORDS) + 1)
+    return 4 * (-(-length // CHECKSUM_WORDS) + 1)
 
 
 def _checked_words(mapped: np.ndarray) -> Words:
@@ -125,8 +126,8 @@ def _check(mapped: np.ndarray, words: Words) -> None:
     if zlib.crc32(table[:-4]) != int.from_bytes(table[-4:], "little"):
         raise DamagedSet("the checksum of the checksums does not match")
     stored = np.frombuffer(table, dtype="<u4")
-    for i, at in enumerate(range(0, len(words), PIECE_WORDS)):
-        found = zlib.crc32(words[at : at + PIECE_WORDS].tobytes())
+    for i, at in enumerate(range(0, len(words), CHECKSUM_WORDS)):
+        found = zlib.crc32(words[at : at + CHECKSUM_WORDS].tobytes())
         if found != stored[i]:
             raise DamagedSet(f"MiB {i}: checksum {found:#010x}, expected {stored[i]:#010x}")
     if mapped[HEAD_BYTES + words.nbytes : start].any() or mapped[end:].any():
@@ -157,18 +158,10 @@ def _write(path: Path, length: int, pieces: Iterator[Words]) -> None:
 def _write_parts(file: IO[bytes], length: int, pieces: Iterator[Words]) -> None:
     file.write(_head(length))
     checksums = []
-    checksum, filled = 0, 0  # of the MiB begun
-    for piece in pieces:
-        while len(piece):
-            part = piece[: PIECE_WORDS - filled].astype("<u8", copy=False).tobytes()
-            piece = piece[PIECE_WORDS - filled :]
-            file.write(part)
-            checksum, filled = zlib.crc32(part, checksum), filled + len(part) // 8
-            if filled == PIECE_WORDS:
-                checksums.append(checksum)
-                checksum, filled = 0, 0
-    if filled:
-        checksums.append(checksum)
+    for block in regrouped(pieces, CHECKSUM_WORDS):
+        data = block.astype("<u8", copy=False).tobytes()
+        file.write(data)
+        checksums.append(zlib.crc32(data))
     file.write(bytes(_aligned(8 * length) - 8 * length))
     table = np.array(checksums, dtype="<u4").tobytes()
     table += zlib.crc32(table).to_bytes(4, "little")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import os
-import shutil
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,6 +20,7 @@ from numpy.typing import ArrayLike
 from .interface import DamagedSet, SortedSet, Words
 from .kinds import Kind, built_from, open_words
 from .partitioned import PartitionedEliasFano
+from .spool import regrouped
 
 FORMAT = {"format": "elias_fano set", "version": 1}
 CHUNK_WORDS = 1 << 15
@@ -51,18 +51,10 @@ def write_group(
         new = Path(aside) / "new"
         array = _create(new, length)
         at = 0
-        shard = np.empty(min(SHARD_WORDS, length), dtype=np.uint64)
-        filled = 0
-        for piece in pieces:
-            while len(piece):
-                part = piece[: len(shard) - filled]
-                shard[filled : filled + len(part)] = part
-                piece = piece[len(part) :]
-                filled += len(part)
-                if filled == len(shard) or at + filled == length:
-                    array[at : at + filled] = shard[:filled]
-                    at, filled = at + filled, 0
-        shutil.move(new, path)
+        for block in regrouped(pieces, min(SHARD_WORDS, length)):
+            array[at : at + len(block)] = block
+            at += len(block)
+        os.rename(new, path)
 
 
 def _create(path: Path, length: int) -> Any:

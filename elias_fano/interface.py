@@ -1,4 +1,4 @@
-"""What all sets of this package can do, on top of four operations on arrays; how they are built.
+"""What all sets of this package can do, on top of a few operations on arrays.
 
 A serialised set is one array of 64-bit words: a header of eight, then the sections of its kind::
 
@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .bits import is_rising
-from .spool import Spool
-
-Words = NDArray[np.uint64]
+from .spool import Words as Words
 
 MAX_UNIVERSE = 2**64
 VERSION = 1
@@ -80,14 +77,12 @@ class SortedSet(ABC):
     Methods take one integer or an array of them; arrays are the fast way. Positions count from 0.
     """
 
-    universe: int
-    source: WordSource
-    """The serialised set."""
+    def __init__(self, source: WordSource, magic: int) -> None:
+        self.source = source
+        """The serialised set."""
+        self._header = Header.parse(source[0:HEADER_WORDS], magic)
 
-    # --- the four operations ------------------------------------------------------------------
-
-    @abstractmethod
-    def __len__(self) -> int: ...
+    # --- what each kind does ------------------------------------------------------------------
 
     @abstractmethod
     def _ranks(self, values: Words) -> tuple[Words, NDArray[np.bool_]]:
@@ -101,7 +96,15 @@ class SortedSet(ABC):
     def _decode_into(self, start: int, members: Words) -> int:
         """Fill a non-empty array with the members from `start` on; returns how many there are."""
 
-    # --- what follows from them ---------------------------------------------------------------
+    # --- what follows ------------------------------------------------------------------------
+
+    @property
+    def universe(self) -> int:
+        """What all members are below."""
+        return self._header.universe
+
+    def __len__(self) -> int:
+        return self._header.num_members
 
     @property
     def nbytes(self) -> int:
@@ -293,71 +296,13 @@ def as_members(members: ArrayLike, universe: int, after: int = -1) -> Words:
     return flat
 
 
+def least_universe(members: Words) -> int:
+    """One past the last of sorted members."""
+    return int(members[-1]) + 1 if len(members) else 0
+
+
 def checked_universe(universe: int) -> int:
     """A universe from 0 to 2^64."""
     if not 0 <= universe <= MAX_UNIVERSE:
         raise ValueError(f"universe {universe} is not in [0, 2^64]")
     return int(universe)
-
-
-class SetBuilder(ABC):
-    """Builds a serialised set from a stream of sorted chunks, section by section.
-
-    spool_directory : where finished words are kept meanwhile, in nameless files; None: in memory
-    """
-
-    def __init__(self, universe: int, num_sections: int, spool_directory: Path | None) -> None:
-        self._universe = checked_universe(universe)
-        self._sections = [Spool(spool_directory) for _ in range(num_sections)]
-        self._last = -1
-        self._count = 0
-
-    @abstractmethod
-    def _take(self, members: Words) -> None:
-        """Encode checked members, of which at least one, as far as they can be."""
-
-    @abstractmethod
-    def _close(self) -> Header:
-        """Encode the rest."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for section in self._sections:
-            section.close()
-
-    def push(self, members: ArrayLike) -> None:
-        """Append members, sorted and above all before. Raises TypeError, ValueError, OSError."""
-        flat = as_members(members, self._universe, self._last)
-        if len(flat):
-            self._count += len(flat)
-            self._last = int(flat[-1])
-            self._take(flat)
-
-    def pieces(self, expected_count: int | None = None) -> tuple[int, Iterator[Words]]:
-        """(number of words of the set, its words piece by piece). Ends the building.
-
-        Raises ValueError if the set has not `expected_count` members.
-        """
-        if expected_count is not None and expected_count != self._count:
-            raise ValueError(f"{self._count} members were pushed, {expected_count} expected")
-        header = self._close().words()
-
-        def pieces() -> Iterator[Words]:
-            yield header
-            for section in self._sections:
-                yield from section.pieces()
-
-        return len(header) + sum(len(section) for section in self._sections), pieces()
-
-    def finish(self, expected_count: int | None = None) -> Words:
-        """The serialised set. Raises ValueError if it has not `expected_count` members."""
-        length, pieces = self.pieces(expected_count)
-        words = np.empty(length, dtype=np.uint64)
-        at = 0
-        with self:
-            for piece in pieces:
-                words[at : at + len(piece)] = piece
-                at += len(piece)
-        return words

@@ -8,9 +8,11 @@ from pathlib import Path
 
 from numpy.typing import ArrayLike
 
-from .interface import DamagedSet, SetBuilder, SortedSet, Words, WordSource
-from .partitioned import MAGIC as PARTITIONED_MAGIC
-from .partitioned import Builder, PartitionedEliasFano
+from .builder import SetBuilder
+from .interface import DamagedSet, SortedSet, Words, WordSource
+from .partition_builder import MAGIC as PARTITIONED_MAGIC
+from .partition_builder import PartitionedBuilder
+from .partitioned import PartitionedEliasFano
 from .sequence import MAGIC as SEQUENCE_MAGIC
 from .sequence import EliasFano, SequenceBuilder
 
@@ -46,9 +48,9 @@ def built_from(
     if kind is EliasFano:
         if count is None:
             raise ValueError("an EliasFano sequence is built for a `count` known beforehand")
-        builder = SequenceBuilder(count, universe, spool_directory=spool_directory)
+        builder = SequenceBuilder(universe, count, spool_directory=spool_directory)
     else:
-        builder = Builder(universe, spool_directory=spool_directory, **options)  # type: ignore[arg-type]
+        builder = PartitionedBuilder(universe, spool_directory=spool_directory, **options)  # type: ignore[arg-type]
     with builder:
         for chunk in chunks:
             builder.push(chunk)

@@ -18,7 +18,7 @@ from .jit import inlined, kernel
 
 
 class SearchTree(NamedTuple):
-    """A tree over `num_keys` keys, the least of which need not be unique.
+    """A tree over rising keys.
 
     keys : uint64[...], all nodes
     levels : uint64[levels + 1], where each level begins, the root first, then the end
@@ -50,7 +50,7 @@ def descend(tree, level, node, value):
     If all its keys are larger, to its first key. Asks for the cache lines of the next level.
     """
     start = tree.levels[level]
-    # Padding keys are at most 2^64 - 1, and have no node below them.
+    # Padding keys are 2^64 - 1, which a value may be too, and have no node below them.
     at = min(node << FOUR, tree.levels[level + ONE] - start - np.uint64(KEYS))
     below = keys_at_most(tree.keys, start + at, value)
     at += below - np.uint64(below != ZERO)

@@ -32,20 +32,22 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .coding import FIELDS, MAX_WIDTH
+from .builder import SetBuilder
+from .coding import MAX_WIDTH, lookup_scratch
 from .interface import (
     HEADER_WORDS,
     MAX_UNIVERSE,
     DamagedSet,
     Header,
-    SetBuilder,
     SortedSet,
     Words,
     WordSource,
     as_members,
+    least_universe,
 )
-from .partition_kernels import LANES
 from .sequence_kernels import (
+    BLOCK_SHIFT,
+    HINT_SHIFT,
     Stretch,
     append_lows_into,
     append_ones_into,
@@ -56,8 +58,8 @@ from .sequence_kernels import (
 )
 
 MAGIC = int.from_bytes(b"EFSEQU01", "little")
-BLOCK_WORDS = 64
-HINT_STEP = 4096
+BLOCK_WORDS = 1 << int(BLOCK_SHIFT)
+HINT_STEP = 1 << int(HINT_SHIFT)
 WALK_MEMBERS = 1024
 """Members that a walk along rising queries decodes at a time."""
 PAGE_WORDS = 1 << 14
@@ -77,29 +79,24 @@ class EliasFano(SortedSet):
     """
 
     def __init__(self, source: WordSource) -> None:
-        self.source = source
-        header = Header.parse(source[0:HEADER_WORDS], MAGIC)
-        self.universe, self._count, self._width = (
-            header.universe,
-            header.num_members,
-            header.parameter,
-        )
-        self._low_words, high_words = header.lengths
+        super().__init__(source, MAGIC)
+        self._width = self._header.parameter
+        self._low_words, high_words = self._header.lengths
         num_samples = -(-high_words // BLOCK_WORDS) + 1
         self._payload_start = HEADER_WORDS + num_samples
         if (
             self._width > MAX_WIDTH
-            or self._low_words != -(-self._count * self._width // 64)
-            or high_words < -(-self._count // 64)
+            or self._low_words != -(-len(self) * self._width // 64)
+            or high_words < -(-len(self) // 64)
             or self._payload_start + self._low_words + high_words != len(source)
         ):
             raise DamagedSet(
-                f"sequence header contradicts itself: {self._count} members of {self._width} low "
+                f"sequence header contradicts itself: {len(self)} members of {self._width} low "
                 f"bits below {self.universe} in {self._low_words} + {high_words} of "
                 f"{len(source)} words"
             )
         self._samples = source[HEADER_WORDS : self._payload_start]
-        if int(self._samples[-1]) != self._count or np.any(
+        if int(self._samples[-1]) != len(self) or np.any(
             self._samples[1:] - self._samples[:-1] > np.uint64(64 * BLOCK_WORDS)
         ):
             raise DamagedSet("sequence samples contradict the header")
@@ -108,21 +105,18 @@ class EliasFano(SortedSet):
     @classmethod
     def from_members(cls, members: ArrayLike, universe: int | None = None) -> EliasFano:
         """The sequence of sorted members; `universe` is one past the last unless given."""
-        flat = as_members(members, MAX_UNIVERSE)
+        flat = np.asarray(members)
         if universe is None:
-            universe = int(flat[-1]) + 1 if len(flat) else 0
-        return cls.from_chunks([flat], len(flat), universe)
+            universe = least_universe(as_members(flat, MAX_UNIVERSE))
+        return cls.from_chunks([flat], universe, flat.size)
 
     @classmethod
-    def from_chunks(cls, chunks: Iterable[ArrayLike], count: int, universe: int) -> EliasFano:
+    def from_chunks(cls, chunks: Iterable[ArrayLike], universe: int, count: int) -> EliasFano:
         """The sequence of `count` members in sorted chunks, each above the end of the last."""
-        builder = SequenceBuilder(count, universe)
+        builder = SequenceBuilder(universe, count)
         for chunk in chunks:
             builder.push(chunk)
         return cls(builder.finish())
-
-    def __len__(self) -> int:
-        return self._count
 
     @functools.cached_property
     def _stretch(self) -> Stretch:
@@ -134,7 +128,7 @@ class EliasFano(SortedSet):
             zero_hints=_hints(bits - self._samples),
             one_hints=_hints(self._samples),
             width=np.uint64(self._width),
-            count=np.uint64(self._count),
+            count=np.uint64(len(self)),
             high=np.uint64(self._low_words),
             payload=self.source[self._payload_start : len(self.source)],
         )
@@ -146,8 +140,7 @@ class EliasFano(SortedSet):
             members = np.empty(WALK_MEMBERS, dtype=np.uint64)
             ranks_of_rising_into(self._stretch, values, members, ranks, found)
         else:
-            lanes = np.empty((int(LANES), FIELDS), dtype=np.uint64)
-            ranks_into(self._stretch, values, lanes, np.zeros(9, np.uint64), ranks, found)
+            ranks_into(self._stretch, values, *lookup_scratch(), ranks, found)
         return ranks, found
 
     def _members(self, positions: Words) -> Words:
@@ -174,14 +167,14 @@ def _hints(before: Words) -> NDArray[np.uint32]:
 class SequenceBuilder(SetBuilder):
     """Builds a sequence from a stream of sorted chunks; its size is known from the start.
 
-    >>> builder = SequenceBuilder(count=3, universe=100)
+    >>> builder = SequenceBuilder(universe=100, count=3)
     >>> builder.push([1, 2]); builder.push([50])
     >>> EliasFano(builder.finish())[2]
     50
     """
 
-    def __init__(self, count: int, universe: int, *, spool_directory: Path | None = None) -> None:
-        super().__init__(universe, 3, spool_directory)
+    def __init__(self, universe: int, count: int, *, spool_directory: Path | None = None) -> None:
+        super().__init__(universe, spool_directory)
         if not 0 <= count <= universe:
             raise ValueError(f"{count} members do not fit below {universe}")
         self._expected = count

@@ -7,10 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .bits import ONE, SIX, WORD_MASK, ZERO, popcount, prefetch, select_in_word
+from .bits import ONE, SIX, ZERO, popcount, prefetch, select_in_word
 from .coding import (
     BEGIN,
     END,
+    LANES,
     LENGTH,
     LOW,
     OFFSET,
@@ -20,17 +21,17 @@ from .coding import (
     low_mask,
     merge_ranks,
     push_low,
+    push_one,
     read_low,
     run_of_ones,
     search_lows,
     skip_zeros,
 )
 from .jit import inlined, kernel
-from .partition_kernels import LANES
 
-BLOCK_WORDS = np.uint64(64)
 BLOCK_SHIFT = np.uint64(6)
 BLOCK_BITS_SHIFT = np.uint64(12)
+HINT_SHIFT = np.uint64(12)
 LINE_WORDS = np.uint64(8)
 
 
@@ -77,10 +78,7 @@ def append_ones_into(members, done, start, width, first_bit, page):
         if bit >= num_bits:
             page[word] |= bits
             return i
-        if bit >> SIX != word:
-            page[word] |= bits
-            word, bits = bit >> SIX, ZERO
-        bits |= ONE << (bit & WORD_MASK)
+        word, bits = push_one(page, ZERO, word, bits, bit)
     page[word] |= bits
     return np.uint64(len(members))
 
@@ -92,7 +90,7 @@ def find_block(stretch, wanted, of_zeros):
     The hints, uint32[...], name for every 4,096th zero (or one) a block not after its own.
     """
     hints = stretch.zero_hints if of_zeros else stretch.one_hints
-    hint = wanted >> BLOCK_BITS_SHIFT
+    hint = wanted >> HINT_SHIFT
     low = np.uint64(hints[hint])
     length = np.uint64(hints[hint + ONE]) - low + ONE
     while length > ONE:
@@ -124,7 +122,7 @@ def skip_ones(stretch, position):
 def ranks_into(stretch, values, lanes, sums, ranks, found):
     """For every value the number of members below it, and whether it is a member.
 
-    lanes : uint64[LANES, FIELDS], sums : uint64[9] with a zero first; scratch of the calling thread
+    lanes, sums : see `coding.lookup_scratch`
     """
     payload, width, high = stretch.payload, stretch.width, stretch.high
     stop = np.uint64(len(payload))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -54,3 +54,20 @@ class Spool:
         self._pieces.clear()
         if self._file is not None:
             self._file.close()
+
+
+def regrouped(pieces: Iterable[Words], size: int) -> Iterator[Words]:
+    """The same words in blocks of `size`, the last maybe short; each lasts until the next."""
+    block = np.empty(size, dtype=np.uint64)
+    filled = 0
+    for piece in pieces:
+        while len(piece):
+            part = piece[: size - filled]
+            block[filled : filled + len(part)] = part
+            piece = piece[len(part) :]
+            filled += len(part)
+            if filled == size:
+                yield block
+                filled = 0
+    if filled:
+        yield block[:filled]

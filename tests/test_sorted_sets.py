@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elias_fano import (
-    Builder,
     DamagedSet,
     EliasFano,
+    PartitionedBuilder,
     PartitionedEliasFano,
     SequenceBuilder,
     encode_bitmap,
@@ -201,7 +201,7 @@ def test_chunks_make_the_same_words(drawn, cuts):
     chunks = [flat[a:b] for a, b in itertools.pairwise(bounds)]
     parts = PartitionedEliasFano.from_chunks(chunks, universe)
     assert np.array_equal(parts.words, encode_members(flat, universe))
-    whole = EliasFano.from_chunks(chunks, len(flat), universe)
+    whole = EliasFano.from_chunks(chunks, universe, len(flat))
     assert np.array_equal(whole.words, EliasFano.from_members(flat, universe).words)
 
 
@@ -286,22 +286,18 @@ def test_bad_members(kind, members, error, message):
 
 
 def test_builders_refuse_what_does_not_fit():
-    for builder in (Builder(100), SequenceBuilder(4, 100)):
+    for builder in (PartitionedBuilder(100), SequenceBuilder(100, 4)):
         builder.push([1, 5])
         with pytest.raises(ValueError, match="member 5 at position 0 does not exceed"):
             builder.push([5, 6])
-    sequence = SequenceBuilder(3, 100)
+    sequence = SequenceBuilder(100, 3)
     sequence.push([1, 2])
     with pytest.raises(ValueError, match="2 members were pushed, 3 expected"):
         sequence.finish()
     with pytest.raises(ValueError, match="3 members were pushed, 2 expected"):
-        SequenceBuilder(2, 100).push([1, 2, 3])
+        SequenceBuilder(100, 2).push([1, 2, 3])
     with pytest.raises(ValueError, match="universe"):
-        Builder(2**64 + 1)
-    builder = Builder(100)
-    builder.push([7])
-    with pytest.raises(ValueError, match="1 members were pushed, 2 expected"):
-        builder.finish(expected_count=2)
+        PartitionedBuilder(2**64 + 1)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -120,5 +120,10 @@ def test_public_names():
         assert getattr(solver2048, name) is not None
     with pytest.raises(AttributeError):
         _ = solver2048.nothing_of_the_kind
+    assert set(elias_fano.__all__) == {
+        "DamagedSet", "EliasFano", "PartitionedBuilder", "PartitionedEliasFano", "SequenceBuilder",
+        "SortedSet", "encode_bitmap", "encode_members", "open_file", "open_group", "save_file",
+        "write_file", "write_group",
+    }  # fmt: skip
     for name in elias_fano.__all__:
         assert getattr(elias_fano, name) is not None
