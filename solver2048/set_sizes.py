@@ -15,7 +15,7 @@ entropy
     ``log2(C(slots, members))``: what slots take that are told apart by their density alone.
 
 Sets of each kind are built and counted with headers, directories and samples. A *row* is a run of
-stored bands; one layer is in memory at a time, with 8 bytes for each of its members.
+stored bands; the sets of one band are in memory at a time, and 8 bytes for each member of a layer.
 """
 
 from __future__ import annotations

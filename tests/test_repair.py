@@ -330,7 +330,7 @@ def test_errors_name_the_remedy(harmed):
 
 
 def test_levels_of_verify(harmed):
-    """Each finds what the one before cannot."""
+    """A lost byte shows at every level, a changed one where chunks are read."""
     for level in LEVELS:
         result = run("verify", harmed, "--level", level, "--json")
         assert result.exit_code == 0
@@ -339,7 +339,6 @@ def test_levels_of_verify(harmed):
     sound = path.read_bytes()
     path.write_bytes(sound[:-1])
     assert run("verify", harmed, "--level", "quick").exit_code == 8
-    flip(path.parent / "0", 0)
     path.write_bytes(bytes([sound[0] ^ 1]) + sound[1:])
     assert run("verify", harmed, "--level", "quick").exit_code == 0
     assert run("verify", harmed, "--level", "sampled", "--share", 1).exit_code == 8
