@@ -116,7 +116,8 @@ def _rank_in_bitmap(payload, offset, stop, members, first, value):
     rank = popcount(payload[at] & below)
     for word in range(offset, at):
         rank += popcount(payload[word])
-    return min(rank, members), bool(payload[at] >> (value & WORD_MASK) & ONE)
+    is_member = rank < members and bool(payload[at] >> (value & WORD_MASK) & ONE)
+    return min(rank, members), is_member
 
 
 @kernel

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 CHUNK_ITEMS = {"words": 1 << 15, "values": 1 << 16}
 SHARD_ITEMS = {"words": 1 << 21, "values": 1 << 24}
-METADATA_NAME = "zarr.json"
 
 
 def write_group(directory: Path, arrays: dict[str, ArrayToWrite]) -> dict[str, ChunkTable]:

@@ -350,9 +350,7 @@ def test_swaps(trials, sound, rng):
         else:  # a file of another solution
             files = [sound.files[rng.integers(len(sound.files))]]
             shutil.copyfile(sound.other / files[0], sound.path / files[0])
-        harmed = [
-            f for f in files if (sound.path / f).read_bytes() != (sound.origin / f).read_bytes()
-        ]
+        harmed = [file for file in files if sound.differs(file)]
         if harmed:  # two files may well be the same, and then nothing has changed
             num_harmed += 1
             touching = {board for file in harmed for board in sound.touching(file, 0, 1 << 40)}

@@ -23,10 +23,6 @@ def copy(solved, tmp_path):
     return tmp_path / "copy"
 
 
-def stored_files(path):
-    return sorted(p for kind in ("sets", "values") for p in (path / kind).rglob("*") if p.is_file())
-
-
 def test_verify_finds_nothing_in_a_sound_solution(copy):
     findings = verify(Store(copy))
     assert not findings.errors
