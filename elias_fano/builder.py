@@ -25,6 +25,7 @@ class SetBuilder(ABC):
         # Both kinds have three.
         self._sections = [Spool(spool_directory) for _ in range(3)]
         self._last = -1
+        self._is_finished = False
         self._count = 0
 
     @abstractmethod
@@ -42,8 +43,13 @@ class SetBuilder(ABC):
         for section in self._sections:
             section.close()
 
+    def _check_not_finished(self) -> None:
+        if self._is_finished:
+            raise ValueError("the set is finished; a new one takes a new builder")
+
     def push(self, members: ArrayLike) -> None:
         """Append members, sorted and above all before. Raises TypeError, ValueError, OSError."""
+        self._check_not_finished()
         flat = as_members(members, self._universe, self._last)
         if len(flat):
             self._count += len(flat)
@@ -55,9 +61,11 @@ class SetBuilder(ABC):
 
         Raises ValueError if the set has not `expected_count` members.
         """
+        self._check_not_finished()
         if expected_count is not None and expected_count != self._count:
             raise ValueError(f"{self._count} members were pushed, {expected_count} expected")
         header = self._close().words()
+        self._is_finished = True
 
         def pieces() -> Iterator[Words]:
             yield header

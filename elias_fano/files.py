@@ -110,8 +110,8 @@ def _checked_words(mapped: np.ndarray) -> Words:
         raise DamagedSet("the checksum of the head does not match")
     if version != VERSION:
         raise DamagedSet(f"file of version {version}; this program reads {VERSION}")
-    if head != _head(length):
-        raise DamagedSet("the head contradicts itself")
+    if 8 * length > len(mapped) or head != _head(length):
+        raise DamagedSet("the head contradicts itself or the size")
     expected = HEAD_BYTES + _aligned(8 * length) + _aligned(_num_checksum_bytes(length))
     if len(mapped) != expected:
         raise DamagedSet(f"{len(mapped)} bytes, expected {expected}")

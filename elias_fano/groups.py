@@ -92,6 +92,8 @@ def open_group(store: Any) -> SortedSet:
         raise DamagedSet(f"{store}: no group of a set: {error}") from error
     if attributes.get("format") != FORMAT["format"]:
         raise DamagedSet(f"{store}: no group of a set")
+    if getattr(array, "ndim", 0) != 1 or array.dtype != np.uint64:
+        raise DamagedSet(f"{store}: `words` is no array of 64-bit words")
     if attributes.get("version") != FORMAT["version"]:
         raise DamagedSet(
             f"{store}: group of version {attributes.get('version')}; "

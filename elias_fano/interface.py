@@ -8,6 +8,7 @@ A serialised set is one array of 64-bit words: a header of eight, then the secti
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
@@ -19,6 +20,8 @@ from .bits import is_rising
 from .spool import Words as Words
 
 MAX_UNIVERSE = 2**64
+MAX_MEMBERS = 2**56
+"""More than can be stored: positions in bits stay below 2^64."""
 VERSION = 1
 HEADER_WORDS = 8
 EMPTY_UNIVERSE = 1
@@ -66,7 +69,7 @@ class Header(NamedTuple):
         if numbers[0] != VERSION:
             raise DamagedSet(f"set of version {numbers[0]}; this program reads {VERSION}")
         universe = numbers[1] or (0 if numbers[6] & EMPTY_UNIVERSE else MAX_UNIVERSE)
-        if numbers[2] > universe:
+        if numbers[2] > min(universe, MAX_MEMBERS):
             raise DamagedSet(f"set header has {numbers[2]} members below {universe}")
         return cls(magic, universe, numbers[2], numbers[3], (numbers[4], numbers[5]))
 
@@ -78,9 +81,15 @@ class SortedSet(ABC):
     """
 
     def __init__(self, source: WordSource, magic: int) -> None:
+        if isinstance(source, np.ndarray):
+            source = as_words(source)
         self.source = source
         """The serialised set."""
-        self._header = Header.parse(source[0:HEADER_WORDS], magic)
+        self._header = Header.parse(self._words(0, HEADER_WORDS), magic)
+
+    def _words(self, start: int, stop: int) -> Words:
+        """Some words of the serialised set, as kernels take them."""
+        return as_words(self.source[start:stop])
 
     # --- what each kind does ------------------------------------------------------------------
 
@@ -114,7 +123,7 @@ class SortedSet(ABC):
     @property
     def words(self) -> Words:
         """The serialised set, all of it read."""
-        return self.source[0 : len(self.source)]
+        return self._words(0, len(self.source))
 
     @property
     def _is_in_memory(self) -> bool:
@@ -165,16 +174,19 @@ class SortedSet(ABC):
 
     def get(self, positions: ArrayLike) -> Any:
         """Members at the positions, which count from the end if negative. Raises IndexError."""
-        query = np.asarray(positions)
-        if query.dtype.kind not in "iu":
-            raise TypeError(f"positions must be integers, not {query.dtype}")
-        flat = np.atleast_1d(query).astype(np.int64)
-        flat = np.where(flat < 0, flat + len(self), flat)
-        outside = np.flatnonzero((flat < 0) | (flat >= len(self)))
+        if isinstance(positions, int) and not -len(self) <= positions < len(self):
+            raise IndexError(f"position {positions} is out of range; there are {len(self)} members")
+        query = _as_integers(positions, "positions")
+        if query.ndim > 1:
+            raise ValueError(f"positions must be one-dimensional, not {query.ndim}-dimensional")
+        given = np.atleast_1d(query)
+        outside = np.flatnonzero((given >= len(self)) | (given < -len(self)))
         if len(outside):
-            position = np.atleast_1d(query)[outside[0]]
-            raise IndexError(f"position {position} is out of range; there are {len(self)} members")
-        members = self._members(flat.astype(np.uint64))
+            raise IndexError(
+                f"position {given[outside[0]]} is out of range; there are {len(self)} members"
+            )
+        flat = given.astype(np.int64)
+        members = self._members(np.where(flat < 0, flat + len(self), flat).astype(np.uint64))
         return int(members[0]) if query.ndim == 0 else members
 
     def __getitem__(self, position: int | slice) -> Any:
@@ -222,10 +234,14 @@ class SortedSet(ABC):
         if not 0 <= start <= stop <= len(self):
             raise IndexError(f"range {start} to {stop} of {len(self)} members")
         members = np.empty(stop - start, dtype=np.uint64) if out is None else out
-        if members.shape != (stop - start,) or members.dtype != np.uint64:
-            raise ValueError(
-                f"out is {members.dtype}{list(members.shape)}, not uint64[{stop - start}]"
-            )
+        if not (
+            isinstance(members, np.ndarray)
+            and members.shape == (stop - start,)
+            and members.dtype == np.dtype(np.uint64)
+            and members.flags.c_contiguous
+            and members.flags.writeable
+        ):
+            raise ValueError(f"out must be a contiguous, writable uint64[{stop - start}]")
         written = self._decode_into(start, members) if len(members) else 0
         if written != len(members):
             raise DamagedSet(f"{len(members)} members from {start} on decode to {written}")
@@ -246,15 +262,36 @@ class SortedSet(ABC):
         )
 
 
+def _as_integers(values: Any, name: str) -> NDArray[Any]:
+    """An array of integers, uint64 if nothing is in it. Raises TypeError."""
+    array = np.asarray(values)
+    if array.dtype.kind in "fO" and not isinstance(values, np.ndarray):
+        # numpy makes floats of a list of integers of which some need 64 bits.
+        whole = np.array(values, dtype=object)
+        if all(isinstance(v, int) and 0 <= v < MAX_UNIVERSE for v in whole.flat):
+            return whole.astype(np.uint64)
+    if not array.size:
+        return array.astype(np.uint64)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name} must be integers, not {array.dtype}")
+    return array
+
+
+def as_words(words: Any) -> Words:
+    """An array of 64-bit words, contiguous and in the host's byte order. Raises TypeError."""
+    array = np.asarray(words)
+    if array.ndim != 1 or array.dtype.kind != "u" or array.itemsize != 8:
+        raise TypeError(f"words must be uint64[n], not {array.dtype}{list(array.shape)}")
+    return np.ascontiguousarray(array, dtype=np.uint64)
+
+
 def as_queries(values: Any) -> tuple[Words, bool]:
     """Integers as uint64[n], and whether one was given. Raises TypeError, ValueError."""
     if isinstance(values, int) and not isinstance(values, bool):
         if not 0 <= values < MAX_UNIVERSE:
             raise ValueError(f"{values} is not in [0, 2^64)")
         return np.array([values], dtype=np.uint64), True
-    array = np.asarray(values)
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"values must be integers, not {array.dtype}")
+    array = _as_integers(values, "values")
     flat = array.reshape(-1) if array.ndim != 1 else array
     if array.ndim > 1:
         raise ValueError(
@@ -270,11 +307,9 @@ def as_members(members: ArrayLike, universe: int, after: int = -1) -> Words:
 
     after : what the first member must exceed
     """
-    array = np.asarray(members)
+    array = _as_integers(members, "members")
     if array.ndim != 1:
         raise ValueError(f"members must be one-dimensional, not {array.ndim}-dimensional")
-    if array.dtype.kind not in "iu" and len(array):
-        raise TypeError(f"members must be integers, not {array.dtype}")
     if not len(array):
         return np.empty(0, dtype=np.uint64)
     if array.dtype.kind == "i" and array.min() < 0:
@@ -303,6 +338,7 @@ def least_universe(members: Words) -> int:
 
 def checked_universe(universe: int) -> int:
     """A universe from 0 to 2^64."""
-    if not 0 <= universe <= MAX_UNIVERSE:
-        raise ValueError(f"universe {universe} is not in [0, 2^64]")
-    return int(universe)
+    number = operator.index(universe)
+    if not 0 <= number <= MAX_UNIVERSE:
+        raise ValueError(f"universe {number} is not in [0, 2^64]")
+    return number

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .bits import ONE, SIX, ZERO
 from .builder import SetBuilder
 from .coding import MAX_WIDTH
-from .interface import HEADER_WORDS, MAX_UNIVERSE, Header, Words, checked_universe
+from .interface import HEADER_WORDS, MAX_UNIVERSE, Header, Words, as_words, checked_universe
 from .partition_encoding import (
     BITMAP,
     ELIAS_FANO,
@@ -25,6 +25,7 @@ from .partition_encoding import (
 
 MAGIC = int.from_bytes(b"EFPART01", "little")
 DEFAULT_PARTITION_SIZE = 128
+MAX_PARTITION_SIZE = 2**32
 
 
 def members_per_partition(num_partitions: int, size: int, count: int) -> Words:
@@ -71,8 +72,11 @@ def encode_bitmap(
     """
     _check_partition_size(partition_size)
     universe = checked_universe(universe)
+    bitmap = as_words(bitmap)
     if start % 64 or not 0 <= start < MAX_UNIVERSE:
         raise ValueError(f"start is {start}; it must be a multiple of 64 below 2^64")
+    if not len(bitmap) or bitmap[-1] or start + 64 * (len(bitmap) - 1) > MAX_UNIVERSE:
+        raise ValueError("the bitmap must end, at or before 2^64, with a spare word that is zero")
     count = int(np.bitwise_count(bitmap).sum(dtype=np.uint64))
     num_partitions = -(-count // partition_size)
     firsts = np.empty(num_partitions, dtype=np.uint64)
@@ -96,8 +100,10 @@ def encode_bitmap(
 
 
 def _check_partition_size(partition_size: int) -> None:
-    if partition_size < 64:
-        raise ValueError(f"partition_size is {partition_size}; at least 64 members are needed")
+    if not 64 <= partition_size <= MAX_PARTITION_SIZE:
+        raise ValueError(
+            f"partition_size is {partition_size}; it must be at least 64, at most 2^32 members"
+        )
 
 
 def _chosen_forms(

@@ -45,7 +45,13 @@ from .interface import (
     as_members,
     least_universe,
 )
-from .partition_builder import MAGIC, PartitionedBuilder, encode_members, members_per_partition
+from .partition_builder import (
+    MAGIC,
+    MAX_PARTITION_SIZE,
+    PartitionedBuilder,
+    encode_members,
+    members_per_partition,
+)
 from .partition_decoding import decode_bitmap_into, decode_into, ranks_of_rising_into
 from .partition_encoding import ELIAS_FANO, KIND_MASK, OFFSET_SHIFT, WIDTH_MASK, WIDTH_SHIFT
 from .partition_kernels import Partitions, members_into, ranks_into
@@ -72,7 +78,7 @@ class PartitionedEliasFano(SortedSet):
         num_partitions, payload_words = self._header.lengths
         self._payload_start = HEADER_WORDS + 2 * num_partitions
         if (
-            self._size == 0
+            not 64 <= self._size <= MAX_PARTITION_SIZE
             or num_partitions != -(-len(self) // self._size)
             or self._payload_start + payload_words != len(source)
         ):
@@ -81,7 +87,7 @@ class PartitionedEliasFano(SortedSet):
                 f"{num_partitions} partitions of {self._size}, {payload_words} payload words, "
                 f"{len(source)} in all"
             )
-        directory = source[HEADER_WORDS : self._payload_start]
+        directory = self._words(HEADER_WORDS, self._payload_start)
         self._firsts = directory[:num_partitions]
         self._places = np.append(
             directory[num_partitions:], np.uint64(payload_words << int(OFFSET_SHIFT))
@@ -96,9 +102,9 @@ class PartitionedEliasFano(SortedSet):
 
         options : `partition_size` and `bitmap_bias` of `encode_bitmap`
         """
-        flat = np.asarray(members)
+        flat = as_members(members, MAX_UNIVERSE)
         if universe is None:
-            universe = least_universe(as_members(flat, MAX_UNIVERSE))
+            universe = least_universe(flat)
         return cls(encode_members(flat, universe, **options))  # type: ignore[arg-type]
 
     @classmethod
@@ -143,7 +149,7 @@ class PartitionedEliasFano(SortedSet):
     @functools.cached_property
     def _all(self) -> Partitions:
         """All partitions, with the payload as the source gives it."""
-        payload = self.source[self._payload_start : len(self.source)]
+        payload = self._words(self._payload_start, len(self.source))
         return self._partitions(self._firsts, self._places, _NO_WORDS, payload)
 
     def _partitions(
@@ -166,7 +172,7 @@ class PartitionedEliasFano(SortedSet):
         # Neighbours are read at once.
         cuts = np.flatnonzero(np.diff(numbers) > ONE) + 1
         pieces = [
-            self.source[self._payload_start + int(a) : self._payload_start + int(b)]
+            self._words(self._payload_start + int(a), self._payload_start + int(b))
             for a, b in zip(
                 starts[np.concatenate([[0], cuts])], stops[np.append(cuts - 1, -1)], strict=True
             )
@@ -193,7 +199,7 @@ class PartitionedEliasFano(SortedSet):
             return ranks, found
         partitions = self._partitions_of(values)
         if self._is_dense_walk(values):
-            members = np.empty(self._size, dtype=np.uint64)
+            members = np.empty(min(self._size, len(self)), dtype=np.uint64)
             ranks_of_rising_into(partitions, values, members, ranks, found)
         else:
             ranks_into(partitions, values, *lookup_scratch(), ranks, found)

@@ -95,8 +95,9 @@ class EliasFano(SortedSet):
                 f"bits below {self.universe} in {self._low_words} + {high_words} of "
                 f"{len(source)} words"
             )
-        self._samples = source[HEADER_WORDS : self._payload_start]
-        if int(self._samples[-1]) != len(self) or np.any(
+        self._samples = self._words(HEADER_WORDS, self._payload_start)
+        is_whole = int(self._samples[-1]) == len(self) and (high_words == 0 or not self._samples[0])
+        if not is_whole or np.any(
             self._samples[1:] - self._samples[:-1] > np.uint64(64 * BLOCK_WORDS)
         ):
             raise DamagedSet("sequence samples contradict the header")
@@ -105,9 +106,9 @@ class EliasFano(SortedSet):
     @classmethod
     def from_members(cls, members: ArrayLike, universe: int | None = None) -> EliasFano:
         """The sequence of sorted members; `universe` is one past the last unless given."""
-        flat = np.asarray(members)
+        flat = as_members(members, MAX_UNIVERSE)
         if universe is None:
-            universe = least_universe(as_members(flat, MAX_UNIVERSE))
+            universe = least_universe(flat)
         return cls.from_chunks([flat], universe, flat.size)
 
     @classmethod
@@ -130,7 +131,7 @@ class EliasFano(SortedSet):
             width=np.uint64(self._width),
             count=np.uint64(len(self)),
             high=np.uint64(self._low_words),
-            payload=self.source[self._payload_start : len(self.source)],
+            payload=self._words(self._payload_start, len(self.source)),
         )
 
     def _ranks(self, values: Words) -> tuple[Words, NDArray[np.bool_]]:

@@ -192,6 +192,8 @@ def ranks_of_rising_into(stretch, values, members, ranks, found):
                 break
             stop_member += count
             stop += ONE
+        # A damaged bitmap may hold more ones than there are members.
+        stop_member = min(stop_member, stretch.count)
         met = decode_stretch(
             stretch.payload, ZERO, stretch.high, word, before, stop, ZERO, stretch.width, position,
             stop_member, members, ZERO,
