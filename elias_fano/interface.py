@@ -174,8 +174,9 @@ class SortedSet(ABC):
 
     def get(self, positions: ArrayLike) -> Any:
         """Members at the positions, which count from the end if negative. Raises IndexError."""
-        if isinstance(positions, int) and not -len(self) <= positions < len(self):
-            raise IndexError(f"position {positions} is out of range; there are {len(self)} members")
+        number: Any = positions
+        if isinstance(number, int) and not -len(self) <= number < len(self):
+            raise IndexError(f"position {number} is out of range; there are {len(self)} members")
         query = _as_integers(positions, "positions")
         if query.ndim > 1:
             raise ValueError(f"positions must be one-dimensional, not {query.ndim}-dimensional")

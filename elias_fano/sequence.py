@@ -176,6 +176,7 @@ class SequenceBuilder(SetBuilder):
 
     def __init__(self, universe: int, count: int, *, spool_directory: Path | None = None) -> None:
         super().__init__(universe, spool_directory)
+        universe = self._universe
         if not 0 <= count <= universe:
             raise ValueError(f"{count} members do not fit below {universe}")
         self._expected = count

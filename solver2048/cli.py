@@ -188,6 +188,8 @@ def _board_texts(boards: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         if board != "-":
             yield f"board {i}: " if len(boards) > 1 else "", board
             continue
+        if sys.stdin is None:
+            raise UsageError("there is no standard input to read boards from")
         for number, raw in enumerate(sys.stdin.buffer, 1):
             line = raw.decode("utf-8", errors="replace").strip("\ufeff \t\r\n")
             if line:

@@ -41,8 +41,15 @@ def parse_record(stored: bytes, where: object) -> dict[str, Any]:
     return record
 
 
+def _check_regular(path: Path) -> None:
+    # To open a pipe would wait for who writes into it.
+    if path.exists() and not path.is_file():
+        raise SolutionDamaged(f"{path} is no file")
+
+
 def read_file(path: Path) -> bytes:
     """The bytes of a file that has to be there. Raises SolutionDamaged."""
+    _check_regular(path)
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -53,6 +60,7 @@ def read_file(path: Path) -> bytes:
 
 def file_digest(path: Path) -> str:
     """SHA-256 of a file that has to be there. Raises SolutionDamaged."""
+    _check_regular(path)
     try:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -134,6 +134,8 @@ class Records:
 
     def quarantine(self, name: str) -> str:
         """Move a file or directory out of the solution; returns where it is now."""
+        if (self.path / QUARANTINE).is_file():
+            raise NoSolution(f"{self.path / QUARANTINE} is a file; move it away")
         number = 0
         while (target := self.path / QUARANTINE / str(number) / name).exists():
             number += 1

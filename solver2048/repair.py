@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from . import catalogue
 from .backward import Problem as ObjectiveProblem
@@ -140,8 +142,8 @@ class _Repair:
         self.repairs.restored.append(SOLUTION_NAME)
 
     def _is_of_bands(self, record: dict[str, object]) -> bool:
-        """Whether one of the stored bands of sets, if there are any, is of this solution."""
-        identities = set()
+        """Whether a stored band of sets, or a catalogue, is of this solution; or none is there."""
+        identities = {copy.get("identity") for copy in self._catalogued_identities()}
         for name in self.store.record_names(f"{SETS}/*/{MANIFEST}"):
             with contextlib.suppress(SolutionDamaged):
                 identities.add((self.store.read_record(name) or {}).get("identity"))
@@ -154,18 +156,23 @@ class _Repair:
         else:
             paths = [self.store.path / Path(name).parent / catalogue.NAME]
         for path in paths:
-            try:
-                opened = Catalogue(path)
-                try:
-                    opened.check()
-                    record = parse_record(opened.read(Path(name).name), path)
-                finally:
-                    opened.close()
+            with contextlib.suppress(SolverError):
+                record = self._catalogued(path, Path(name).name)
                 if name != SOLUTION_NAME or self._is_of_bands(self.store.checked_identity(record)):
                     return record
-            except SolverError:
-                continue
         return self._objective_of_bands(name) if name.endswith(f"/{OBJECTIVE}") else None
+
+    def _catalogued(self, path: Path, name: str) -> dict[str, object]:
+        """A record as a catalogue has it. Raises SolutionDamaged if the catalogue is not sound."""
+        with contextlib.closing(Catalogue(path)) as opened:
+            opened.check()
+            return parse_record(opened.read(name), path)
+
+    def _catalogued_identities(self) -> Iterator[dict[str, object]]:
+        """What was solved, as every sound catalogue has it."""
+        for name in self.store.catalogue_names():
+            with contextlib.suppress(SolverError):
+                yield self._catalogued(self.store.path / name, SOLUTION_NAME)
 
     def _objective_of_bands(self, name: str) -> dict[str, object] | None:
         """What the values of a kind are, if its hash in one of the bands proves it."""
@@ -190,7 +197,9 @@ class _Repair:
 
     def _note_extent(self) -> None:
         """Write down how far the solve was, before anything that says so is put aside."""
-        earlier = self.store.read_record(EXTENT) or {"reach": 0, "values": {}}
+        earlier: dict[str, Any] = {"reach": 0, "values": {}}
+        with contextlib.suppress(SolutionDamaged):  # scratch is no part of the solution
+            earlier = self.store.read_record(EXTENT) or earlier
         values = {kind: band and band.first for kind, band in self._stored_values().items()}
         for kind, first in earlier["values"].items():
             values[kind] = min(first, values.get(kind) or first) if first else None
@@ -216,8 +225,13 @@ class _Repair:
 
     def _last_asked(self, band: Band) -> int:
         """Where a band ended whose manifest is lost, by what was asked of the last run."""
-        asked = self.store.read_run().get("max_age")
-        return min(band.last, int(asked)) if asked else band.first - 2
+        if asked := self.store.read_run().get("max_age"):
+            return min(band.last, int(asked))
+        self.repairs.errors.append(SolutionDamaged(
+            f"{SETS}/{band.name} is lost, and how far it went is not guessed: "
+            "`solve --max-age N` goes on from the band below"
+        ))  # fmt: skip
+        return band.first - 2
 
     def _stored_values(self) -> dict[str, Band | None]:
         """The lowest stored band of every objective; None where all of them were."""

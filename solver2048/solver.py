@@ -13,7 +13,7 @@ from .ids import make_ids
 from .lock import DirectoryLock
 from .objective import Objective, parse_objective
 from .options import DEFAULT_IDS, DEFAULT_SPAWN4, DEFAULT_VALUES, SolveOptions, check_options
-from .records import OBJECTIVE
+from .records import OBJECTIVE, SETS
 from .shape import Shape, parse_shape
 from .store import Store
 from .value_format import ValueFormat, parse_value_format
@@ -52,7 +52,10 @@ def solve(
         store.clean()
         value_format = _settled_values(store, shape, objective, options)
         with Workers(options.threads) as workers:
-            has_worked = forward_pass(store, shape, min(max_age, shape.top_age), options, workers)
+            # Finished sets stay finished, also where one of them was lost.
+            is_whole = bool(store.catalogue(SETS))
+            reach = shape.top_age if is_whole else min(max_age, shape.top_age)
+            has_worked = forward_pass(store, shape, reach, options, workers)
             if max_age >= shape.top_age:
                 problem = Problem(shape, objective, spawn4)
                 has_worked |= backward_pass(store, problem, value_format, options, workers)

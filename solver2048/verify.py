@@ -51,6 +51,8 @@ def verify(
     """
     if level not in LEVELS:
         raise UsageError(f"level {level!r} is none of {', '.join(LEVELS)}")
+    if not 0 <= share <= 1:
+        raise UsageError(f"share {share} does not lie between 0 and 1")
     # The files themselves are checked, and the catalogues against them.
     store = Store(store.path, uses_catalogues=False)
     findings = Findings()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 
 import pytest
@@ -345,3 +346,50 @@ def test_levels_of_verify(harmed):
     assert run("verify", harmed, "--level", "full").exit_code == 8
     path.write_bytes(sound)
     assert run("verify", harmed, "--level", "half").exit_code == 2
+
+
+def test_a_foreign_manifest_is_not_taken_for_the_truth(tmp_path):
+    """The only band of sets has the manifest of another solution; the catalogues know better."""
+    solve("2x2", tmp_path / "s")
+    whole = solution_bytes(tmp_path / "s")
+    solve("2x2", tmp_path / "other", SolveOptions(spawn4=0.2))
+    manifest = next((tmp_path / "s/sets").glob("*/manifest.json"))
+    shutil.copyfile(tmp_path / "other" / manifest.relative_to(tmp_path / "s"), manifest)
+    assert not repair(tmp_path / "s").errors
+    assert {
+        n: b for n, b in solution_bytes(tmp_path / "s").items() if "quarantine" not in n
+    } == whole
+
+
+def test_an_extent_that_nobody_knows_is_not_guessed(tmp_path):
+    solve("2x3", tmp_path / "s", SolveOptions(max_age=60))
+    next((tmp_path / "s/sets").glob("*/manifest.json")).unlink()
+    (tmp_path / "s/run.json").unlink()
+    repairs = repair(tmp_path / "s")
+    assert any("how far it went is not guessed" in str(error) for error in repairs.errors)
+
+
+def test_finished_sets_stay_finished(tmp_path):
+    solve("2x2", tmp_path / "s")
+    whole = solution_bytes(tmp_path / "s")
+    shutil.rmtree(next((tmp_path / "s/sets").glob("0*")))
+    assert solve("2x2", tmp_path / "s", SolveOptions(max_age=20))
+    assert solution_bytes(tmp_path / "s") == whole
+
+
+def test_what_is_no_file_is_damage(tmp_path):
+    solve("2x2", tmp_path / "s")
+    (tmp_path / "s/scratch").mkdir(exist_ok=True)
+    (tmp_path / "s/scratch/repair.json").write_text("{")
+    chunks = next((tmp_path / "s/sets").glob("*/chunks"))
+    chunks.unlink()
+    os.mkfifo(chunks)
+    assert verify(Store(tmp_path / "s"), level="full").errors
+    assert not repair(tmp_path / "s").errors
+    assert chunks.is_file()
+    (tmp_path / "s/scratch/repair.json").unlink(missing_ok=True)
+    chunks.unlink()
+    shutil.rmtree(tmp_path / "s/quarantine")
+    (tmp_path / "s/quarantine").touch()
+    with pytest.raises(NoSolution, match="move it away"):
+        repair(tmp_path / "s")
