@@ -176,7 +176,7 @@ def _add_layer(
         partitioned.decode(start, min(start + DECODE_MEMBERS, count))
         for start in range(0, count, DECODE_MEMBERS)
     )
-    in_index = EliasFano.from_chunks(chunks, count, num_slots)
+    in_index = EliasFano.from_chunks(chunks, num_slots, count)
     in_radix = EliasFano.from_members(radix.members(index, bitmap), radix.universe(int(index.age)))
     sizes.members += count
     sizes.slots += num_slots
