@@ -246,7 +246,7 @@ class _Bench:
             writer=_share(clocks, "write_sets", "write_values"),
             band=clocks["write_band"].cpu,
             checkpoint_byte=clocks["write_checkpoint"].wall / CHECKPOINT_BYTES,
-            source=f"calibrated here with {threads} threads, which got {cores:.2f} processors",
+            source=_source(threads, cores),
         )
 
     def _writing(self, name: str, known: Cost) -> Cost:
@@ -255,6 +255,13 @@ class _Bench:
         expected = known.state * clock.states + known.afterstate * clock.afterstates
         scale = max(clock.cpu - self._clocks["write_band"].cpu, 0.0) / expected
         return Cost(0.0, scale * known.state, scale * known.afterstate)
+
+
+def _source(threads: int, cores: float) -> str:
+    """Where the rates come from, in words."""
+    asked = min(threads, available_threads())
+    busy = "; the machine is busy with other work" if cores < 0.75 * asked else ""
+    return f"calibrated here: {cores:.2f} processors for threads on {asked}{busy}"
 
 
 def _share(clocks: dict[str, Clock], *names: str) -> float:

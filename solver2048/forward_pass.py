@@ -98,7 +98,7 @@ def _enumerate_bands(
             reached = ages[-1]
             # The digest of the band before goes into this one's manifest.
             writer.finish()
-            if log:
+            if log and band.first > 4:
                 log.saved(band.first - 2)
             parents = {
                 f"{SETS}/{below.name}": store.manifest_digest(SETS, below)
@@ -110,6 +110,8 @@ def _enumerate_bands(
                 writer.finish()
             timer.save()
         writer.finish()
+        if log:
+            log.saved(reached)
 
 
 def _slide(window: dict[int, AfterstateLayer], layer: Layer, age: int) -> None:

@@ -60,8 +60,8 @@ def check_fits(
     if missing and not options.force:
         name = counts.shape.name
         raise NoSpace(
-            f"{name} needs about {' and '.join(missing)}; see `solver2048 plan {name}`, "
-            "or go on with --force"
+            f"{name} in {records.path} needs about {' and '.join(missing)}; "
+            f"see `solver2048 plan {name}`, or go on with --force"
         )
     seconds = {"forward": float(forecast.forward.sum())}
     at_rest = float(footprint.sets.sum())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,7 @@ class AgeRow:
 class ModePlan:
     """The forecast of a mode.
 
+    cpu_seconds : of one processor, of all passes; the others are on the wall, at the load of now
     memory_bytes : peak as the solve would run; memory_least_bytes : without overlap of bands
     disk_bytes, disk_peak_bytes : at rest, and at most meanwhile; written_bytes : in all
     missing : what stands in the way, none if it fits
@@ -65,6 +67,7 @@ class ModePlan:
     keep: str
     forward_seconds: float
     backward_seconds: float
+    cpu_seconds: float
     memory_bytes: int
     memory_least_bytes: int
     disk_bytes: int
@@ -157,38 +160,31 @@ class Forecast:
         return total
 
     def solution(self, limits: Limits) -> ModePlan:
+        """All is kept."""
         at_rest = float(self._footprint.sets.sum() + self._values.sum())
         peak = at_rest + self.scratch
-        return self._mode(
-            "solution", limits, float(self.forward.sum()), float(self.backward.sum()),
-            (at_rest, peak, at_rest + self._checkpoints), 0.0, peak,
-        )  # fmt: skip
+        disk = _Disk(at_rest, peak, at_rest + self._checkpoints, needed=peak)
+        return self._mode("solution", limits, self.forward.sum(), self.backward.sum(), disk)
 
     def start(self, limits: Limits) -> ModePlan:
-        """What is below the topmost span that fits is enumerated twice; no value is written."""
-        sets = self._footprint.sets
-        span_bytes = limits.disk - self.scratch - RESULT_BYTES
-        # Each span below the topmost starts from two sets of the ages below it.
-        seed = 2 * float(sets.max())
-        num_spans = max(1.0, np.ceil(sets.sum() / max(span_bytes, seed)))
-        seeds = (num_spans - 1) * seed
-        from_top = np.cumsum(sets[::-1])[::-1]
-        is_below = from_top > span_bytes - seeds
-        forward, unwritten = self._per_band(self.forward), self._per_band(
-            self._rates.seconds(self._rates.forward, self._counts, is_written=False)
-        )  # fmt: skip
-        redone = float(forward[is_below].sum())
-        backward = self._rates.seconds(self._rates.backward, self._counts, is_written=False)
-        scratch = self.scratch + seeds
-        least = scratch + 2 * float(sets.max())
-        peak = max(least, min(limits.disk, scratch + float(sets.sum())))
-        return self._mode(
-            "start", limits,
-            float(np.where(is_below, unwritten, forward).sum()) + redone,
-            float(backward.sum()),
-            (RESULT_BYTES, peak, float(sets.sum()) + seeds + self._checkpoints),
-            redone / float(forward.sum()), least,
-        )  # fmt: skip
+        """Nothing but the start values is kept; what no longer fits is enumerated twice."""
+        sets, rates, counts = self._footprint.sets, self._rates, self._counts
+        is_redone, seeds = redone_bands(sets, limits.disk - self.scratch - RESULT_BYTES)
+        written = self._per_band(self.forward)
+        unwritten = self._per_band(rates.seconds(rates.forward, counts, is_written=False))
+        redone = float(written[is_redone].sum())
+        needed = self.scratch + seeds + 2 * float(sets.max())
+        peak = self.scratch + seeds + float(sets.sum())
+        disk = _Disk(
+            at_rest=RESULT_BYTES,
+            peak=max(needed, min(limits.disk, peak)),
+            written=float(sets.sum()) + seeds + self._checkpoints,
+            needed=needed,
+        )
+        forward = np.where(is_redone, unwritten, written).sum() + redone
+        backward = rates.seconds(rates.backward, counts, is_written=False).sum()
+        share = redone / float(written.sum())
+        return self._mode("start", limits, forward, backward, disk, share)
 
     def _mode(
         self,
@@ -196,18 +192,34 @@ class Forecast:
         limits: Limits,
         forward: float,
         backward: float,
-        disk: tuple[float, float, float],
-        redone: float,
-        needed: float,
+        disk: _Disk,
+        redone_share: float = 0.0,
     ) -> ModePlan:
         usual, least = peak_memory(self._footprint, self._counts.is_complete)
-        missing = missing_amounts(needed, limits.disk, least, limits.memory)
         if backward:
             backward += self._checkpoints * self._rates.checkpoint_byte
         return ModePlan(
-            keep, forward, backward, int(usual if usual <= limits.memory else least), int(least),
-            int(disk[0]), int(disk[1]), int(disk[2]), redone, missing,
-        )  # fmt: skip
+            keep=keep,
+            forward_seconds=float(forward),
+            backward_seconds=float(backward),
+            cpu_seconds=self._cpu_seconds(keep, redone_share),
+            memory_bytes=int(usual if usual <= limits.memory else least),
+            memory_least_bytes=int(least),
+            disk_bytes=int(disk.at_rest),
+            disk_peak_bytes=int(disk.peak),
+            written_bytes=int(disk.written),
+            redone_share=redone_share,
+            missing=missing_amounts(disk.needed, limits.disk, least, limits.memory),
+        )
+
+    def _cpu_seconds(self, keep: str, redone_share: float) -> float:
+        rates, counts = self._rates, self._counts
+        seconds = (1 + redone_share) * float(rates.cpu_seconds(rates.forward, counts).sum())
+        if counts.is_complete:
+            is_written = keep == "solution"
+            backward = rates.cpu_seconds(rates.backward, counts, is_written=is_written)
+            seconds += float(backward.sum())
+        return seconds
 
     def rows(self) -> Iterable[AgeRow]:
         """Ranges of ages, of about as many ages each."""
@@ -234,6 +246,29 @@ class Forecast:
                 values_bytes=int(self._values[of].sum()),
                 memory_bytes=int(memory[of].max()),
             )
+
+
+class _Disk(NamedTuple):
+    """Bytes on disk of a mode; needed : the least with which it can run."""
+
+    at_rest: float
+    peak: float
+    written: float
+    needed: float
+
+
+def redone_bands(sets: Floats, span_bytes: float) -> tuple[NDArray[np.bool_], float]:
+    """Which bands have to be enumerated twice, and the bytes of the seeds to do so.
+
+    sets : bytes of the bands' sets, upward; span_bytes : what there is for sets and seeds
+    The topmost bands that fit stay from the first time; each span of those below starts from a
+    seed, the sets of the two ages below it.
+    """
+    seed = 2 * float(sets.max())
+    num_spans = max(1.0, float(np.ceil(sets.sum() / max(span_bytes, seed))))
+    seeds = (num_spans - 1) * seed
+    from_top = np.cumsum(sets[::-1])[::-1]
+    return from_top > span_bytes - seeds, seeds
 
 
 def peak_memory(footprint: Footprint, has_values: bool) -> tuple[float, float]:

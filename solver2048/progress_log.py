@@ -10,7 +10,8 @@ end), `process`, and once a pass runs:
     spent_seconds              by pass, over all runs
     forecast_seconds           by pass, as forecast at the start, with the rates of another machine
     measured                   by pass, {forecast, seconds}: what some of it took, and should have
-    memory_bytes, disk_bytes, disk_free_bytes     peak of the process; of the solution; left
+    cpu_seconds, memory_bytes  of this process: all its threads together, and its peak
+    disk_bytes, disk_free_bytes    of the solution, and left
     checkpoint                 {age, time} of the last point from which a killed solve goes on
 
 The end line has `outcome`: done, or the name of the error.
@@ -164,6 +165,7 @@ class ProgressLog:
             "process": os.getpid(),
             **self._record,
             "measured": {name: vars(measured) for name, measured in self._measured.items()},
+            "cpu_seconds": time.process_time(),
             "memory_bytes": peak_memory_bytes(),
             "disk_bytes": self._disk.bytes(is_new=event == "end"),
             **facts,
@@ -204,8 +206,9 @@ class _DiskUse:
 
 def _size(directory: Path) -> int:
     size = 0
-    for path in directory.rglob("*"):
-        # What is being written may be renamed meanwhile.
-        with contextlib.suppress(OSError):
-            size += path.lstat().st_size
+    # What is being written may be renamed meanwhile: a walk passes over what is gone.
+    for place, _, names in os.walk(directory):
+        for name in names:
+            with contextlib.suppress(OSError):
+                size += os.lstat(os.path.join(place, name)).st_size
     return size

@@ -73,17 +73,29 @@ class Rates:
 
     def seconds(self, rates: PassRates, counts: AgeCounts, *, is_written: bool = True) -> Floats:
         """Seconds that every age takes in a pass."""
-        kernels, serial = rates.kernels.of(counts), rates.serial.of(counts)
-        writing = 0.0 * kernels
+        kernels, serial, writing = self._parts(rates, counts, is_written)
+        chain = kernels / self.cores + serial / self.thread
+        shared = (kernels + serial + writing) / self.capacity
+        seconds: Floats = np.maximum(np.maximum(chain, shared), writing / self.writer)
+        return seconds
+
+    def cpu_seconds(
+        self, rates: PassRates, counts: AgeCounts, *, is_written: bool = True
+    ) -> Floats:
+        """Seconds of one processor that every age takes in a pass, whatever else is running."""
+        kernels, serial, writing = self._parts(rates, counts, is_written)
+        return kernels + serial + writing
+
+    def _parts(
+        self, rates: PassRates, counts: AgeCounts, is_written: bool
+    ) -> tuple[Floats, Floats, Floats]:
+        writing = np.zeros(len(counts.slots))
         if is_written:
             writing = rates.writing.of(counts)
             for band in bands_of(counts.shape):
                 if band.last <= counts.max_age:
                     writing[counts.place(band.last)] += self.band
-        chain = kernels / self.cores + serial / self.thread
-        shared = (kernels + serial + writing) / self.capacity
-        seconds: Floats = np.maximum(np.maximum(chain, shared), writing / self.writer)
-        return seconds
+        return rates.kernels.of(counts), rates.serial.of(counts), writing
 
 
 # Measured on 4x3 at ages up to 200, Xeon with AVX-512.

@@ -39,6 +39,7 @@ def solve(
     With `max_age` below the top age only the forward pass runs, up to that age. Bands that are
     stored are not written again. `lock` is one on `path` that is held already, if there is one.
     Returns whether there was anything to do.
+    A solve that is forecast not to fit the disk or `memory_bytes` raises NoSpace, unless `force`.
     Raises the errors of `solver2048.errors`; whatever is raised, no finished band is lost.
     """
     options = options or SolveOptions()
@@ -52,10 +53,13 @@ def solve(
     with lock or DirectoryLock(path):
         spawn4 = float(_settled(store, "spawn4", options.spawn4, DEFAULT_SPAWN4))
         ids = make_ids(str(_settled(store, "ids", options.ids, DEFAULT_IDS)), shape)
+        facts = {"shape": shape.name, "rules": RULES, "spawn4": spawn4, "ids": ids.name}
+        if store.exists():
+            store.create(facts)  # whether this is the place comes before whether there is room
         counts = count_ages(shape, max_age, expected=options.expected_counts)
         outlook = check_fits(store, objective.values_kind, counts, ids.name, options)
         options = dataclasses.replace(options, overlaps=outlook.overlaps)
-        store.create({"shape": shape.name, "rules": RULES, "spawn4": spawn4, "ids": ids.name})
+        store.create(facts)
         store.clean()
         value_format = _settled_values(store, shape, objective, options)
         with ProgressLog(store.path, outlook.seconds) as log, Workers(options.threads) as workers:
