@@ -67,7 +67,7 @@ def count_ages(
     >>> from .shape import SHAPES
     >>> counts = count_ages(SHAPES["2x2"], 8, expected={4: 2})
     >>> counts.slots.tolist(), counts.is_exact.tolist()
-    ([6, 6, 11], [True, False, False])
+    ([4, 5, 10], [True, False, False])
     """
     max_age = shape.top_age if max_age is None else min(max_age, shape.top_age)
     slots = slots_per_age(shape)[2:]

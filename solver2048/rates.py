@@ -32,6 +32,10 @@ class Cost:
     afterstate: float = 0.0
     layer: float = 0.0
 
+    def times(self, factor: float) -> Cost:
+        """The same with dearer boards."""
+        return Cost(self.slot, factor * self.state, factor * self.afterstate, self.layer)
+
     def of(self, counts: AgeCounts) -> Floats:
         """The cost of every age."""
         seconds: Floats = (
