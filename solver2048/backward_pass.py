@@ -23,6 +23,7 @@ from .layer_sets import LayerSets
 from .layer_values import ValueBandBuilder, Values
 from .options import SolveOptions
 from .progress import Progress
+from .progress_log import ProgressLog
 from .records import RESULT
 from .store import Store
 from .value_format import ValueFormat
@@ -39,6 +40,7 @@ def backward_pass(
     options: SolveOptions,
     workers: Workers,
     until: Band | None = None,
+    log: ProgressLog | None = None,
 ) -> bool:
     """Compute and store the values of all bands, from the last checkpoint if there is one.
 
@@ -52,7 +54,7 @@ def backward_pass(
     is_finished = store.read_record(f"{kind}/{RESULT}") is not None
     if missing or not is_finished:
         lowest = min(missing) if is_finished else until or bands_of(problem.shape)[0]
-        _value_bands(store, problem, value_format, lowest, options, workers)
+        _value_bands(store, problem, value_format, lowest, options, workers, log)
     if until and not is_finished:
         return bool(missing)
     has_catalogue = not store.finish_kind(kind, bands_of(problem.shape))
@@ -66,6 +68,7 @@ def _value_bands(
     lowest: Band,
     options: SolveOptions,
     workers: Workers,
+    log: ProgressLog | None,
 ) -> None:
     """Compute and store the values of the bands down to the lowest wanted, and the result."""
     objective = problem.objective
@@ -77,17 +80,22 @@ def _value_bands(
     starts: dict[int, float] = {}
     last_checkpoint = time.monotonic()
     total_work = sum(_work(sets.layer_counts(age)) for band in bands for age in band.ages)
+    if log:
+        whole = sum(_work(counts) for counts in sets.counts())
+        log.begin("backward", whole - total_work, whole)
     title = f"{problem.shape.name} backward"
     with (
         RunTimer(store, f"{objective.directory}_backward_seconds") as timer,
-        Progress(title, total_work, enabled=options.show_progress) as progress,
+        Progress(
+            title, total_work, enabled=options.show_progress, on_layer=log.advance if log else None
+        ) as progress,
         BackgroundWriter() as writer,
         ThreadPoolExecutor(1) as reader,
     ):
         reading = reader.submit(sets.read_band, bands[0])
         for number, band in enumerate(bands):
             stored = reading.result()
-            if number + 1 < len(bands):
+            if options.overlaps and number + 1 < len(bands):
                 reading = reader.submit(sets.read_band, bands[number + 1])
             builder = ValueBandBuilder(sets, band, value_format)
             is_new = not store.is_done(kind, band)
@@ -109,12 +117,19 @@ def _value_bands(
                 progress.advance(age, _work(counts), counts.states)
             if is_new:
                 writer.submit(functools.partial(builder.commit, store, kind))
+            if not options.overlaps:
+                writer.finish()
+                del stored, builder
+                if number + 1 < len(bands):
+                    reading = reader.submit(sets.read_band, bands[number + 1])
             # None from the start boards on: their values would be lost to a resumed run.
             is_early = band.first > max(START_AGES.values())
             if is_early and time.monotonic() - last_checkpoint >= options.checkpoint_seconds:
                 writer.finish()
                 store.checkpoint(kind).write({age: layer.values for age, layer in window.items()})
                 last_checkpoint = time.monotonic()
+                if log:
+                    log.saved(band.first)
             timer.save()
         writer.finish()
     if lowest.first > min(START_AGES.values()):

@@ -9,19 +9,19 @@ import math
 import signal
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from . import __version__
 from .cli_command import EXIT_CODES, Command, remedy
+from .cli_plan import plan
+from .cli_status import status
 from .errors import SolutionDamaged, SolverError, UsageError
 from .options import DEFAULT_SAMPLE, DEFAULT_SHARE, LEVELS
 
 if TYPE_CHECKING:
     from .repair import Repairs
-    from .shape import Shape
     from .solution import BoardValue
 
 
@@ -38,6 +38,8 @@ def main() -> None:
     """
 
 
+main.add_command(plan)
+main.add_command(status)
 _command = functools.partial(main.command, cls=Command)
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _objective_option = click.option(
@@ -64,22 +66,28 @@ _path_argument = click.argument("path", type=click.Path())
               help="What sets hold; radix: the paper's IDs.  [default: index]")  # fmt: skip
 @click.option("--expect-counts", type=click.Path(), metavar="FILE",
               help="Compare the states of every age with a file of 'age count' lines.")  # fmt: skip
+@click.option("--memory", metavar="BYTES",
+              help="Bound, such as 20GiB.  [default: the machine's, less a margin]")  # fmt: skip
+@click.option("--force", is_flag=True, help="Go on even if it is forecast not to fit.")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @_json_option
 def solve(shape: str, out: str | None, threads: int | None, max_age: int | None, objective: str,
           values: str | None, spawn4: float | None, ids: str | None, expect_counts: str | None,
-          quiet: bool, as_json: bool) -> None:  # fmt: skip
+          memory: str | None, force: bool, quiet: bool, as_json: bool) -> None:  # fmt: skip
     """Solve SHAPE (ROWSxCOLUMNS, default 3x3), or go on with a solve that was stopped."""
     # A service that ends us gets the same clean end as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    from .amounts import parse_bytes
+    from .counts_file import read_counts
     from .lock import DirectoryLock
-    from .options import DEFAULT_IDS, SolveOptions, check_options
+    from .options import SolveOptions, check_options
     from .shape import parse_shape
 
     board_shape = parse_shape(shape)
     check_options(board_shape, objective=objective, values=values, spawn4=spawn4, threads=threads,
                   max_age=max_age)  # fmt: skip
-    expected_counts = _read_counts(expect_counts) if expect_counts else {}
+    memory_bytes = parse_bytes(memory) if memory else None
+    expected_counts = read_counts(expect_counts) if expect_counts else {}
     path = out or f"solutions/{board_shape.name}"
     click.get_current_context().params["path"] = path  # what an error's remedy names
     # Before anything heavy is imported: who comes second must know at once.
@@ -95,11 +103,11 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
             ids=ids,
             threads=threads,
             max_age=max_age,
+            memory_bytes=memory_bytes,
+            force=force,
             expected_counts=expected_counts,
             show_progress=not quiet,
         )
-        if max_age is None:
-            _warn_of_size(board_shape, path, ids or DEFAULT_IDS)
         has_worked = solve_board(board_shape, path, options, lock=lock)
     report = read_report(path, parse_objective(objective, board_shape))
     if as_json:
@@ -113,39 +121,6 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
         click.echo(format_report(report))
         click.echo(f"  in {path}")
     check_published(report)
-
-
-def _warn_of_size(shape: Shape, path: str, ids: str) -> None:
-    """Say so if a complete solve will not fit on the disk that is there."""
-    from .files import format_size, free_bytes
-    from .report import expected_bytes
-
-    needed, free = expected_bytes(shape, ids), free_bytes(path)
-    if needed > free:
-        click.echo(
-            f"warning: {shape.name} in full takes about {format_size(needed)}; "
-            f"{format_size(free)} are free. It stops cleanly where the disk is full.",
-            err=True,
-        )
-
-
-def _read_counts(path: str) -> dict[int, int]:
-    """Number of states by age: lines of 'age count', or the CSV that `counts` prints."""
-    counts = {}
-    try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} could not be read: {error}") from None
-    for number, line in enumerate(lines, 1):
-        fields = line.replace(",", " ").split()
-        if not fields or fields[0].startswith("#") or fields[:2] == ["age", "states"]:
-            continue
-        if len(fields) < 2 or not all(
-            f.isascii() and f.isdecimal() and len(f) < 19 for f in fields[:2]
-        ):
-            raise UsageError(f"{path}, line {number}: {line[:40]!r} is not 'age count'")
-        counts[int(fields[0])] = int(fields[1])
-    return counts
 
 
 @_command(example='solver2048 query solutions/3x3 "2 2 4 / . . . / . . 2"\n'
@@ -248,39 +223,6 @@ def _print_counts(path: str, as_json: bool) -> None:
     for layer in sets.counts():
         row = layer.published()
         click.echo(json.dumps(row) if as_json else ",".join(map(str, row.values())))
-
-
-@_command(example="solver2048 status solutions/3x3")
-@_path_argument
-@_json_option
-def status(path: str, as_json: bool) -> None:
-    """How far a solve is, and what it takes on disk."""
-    from .layer_sets import LayerSets
-    from .layer_values import stored_objectives
-    from .objective import parse_objective
-    from .report import format_report, make_report
-    from .store import Store
-
-    sets = LayerSets(Store(path))
-    objectives = stored_objectives(sets.store)
-    reports = [
-        make_report(sets, parse_objective(name, sets.shape)) for name in objectives or ["score"]
-    ]
-    if as_json:
-        for report in reports:
-            click.echo(json.dumps(report))
-        return
-    for report in reports:
-        click.echo(_state(report, bool(objectives)))
-        click.echo(format_report(report))
-
-
-def _state(report: dict[str, Any], has_values: bool) -> str:
-    if report["is_finished"]:
-        return "Finished."
-    if report["max_age"] < report["top_age"]:
-        return f"Forward pass: enumerated to age {report['max_age']} of {report['top_age']}."
-    return "Enumerated; values not finished." if has_values else "Enumerated; no values yet."
 
 
 @_command(example="solver2048 verify solutions/3x3\nsolver2048 verify solutions/3x3 --level quick")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 
+from .age_counts import count_ages
 from .background import BackgroundWriter, RunTimer
 from .bands import bands_of, slots_per_age
 from .errors import PublishedMismatch
@@ -14,13 +15,20 @@ from .layer_sets import KIND as SETS
 from .layer_sets import BandBuilder, LayerSets
 from .options import SolveOptions
 from .progress import Progress
+from .progress_log import ProgressLog
+from .rates import FORWARD
 from .shape import Shape
 from .store import Store
 from .workers import Workers
 
 
 def forward_pass(
-    store: Store, shape: Shape, max_age: int, options: SolveOptions, workers: Workers
+    store: Store,
+    shape: Shape,
+    max_age: int,
+    options: SolveOptions,
+    workers: Workers,
+    log: ProgressLog | None = None,
 ) -> bool:
     """Enumerate and store the missing bands up to an age; returns whether there were any."""
     for counts in LayerSets(store).counts():
@@ -28,7 +36,7 @@ def forward_pass(
     bands = [b for b in bands_of(shape) if b.first <= max_age and not _reaches(store, b, max_age)]
     if bands:
         store.write_record("run.json", {**store.read_run(), "max_age": max_age})
-        _enumerate_bands(store, shape, bands, max_age, options, workers)
+        _enumerate_bands(store, shape, bands, max_age, options, workers, log)
     if max_age == shape.top_age:
         return store.finish_kind(SETS, bands_of(shape)) or bool(bands)
     return bool(bands)
@@ -49,18 +57,26 @@ def _enumerate_bands(
     max_age: int,
     options: SolveOptions,
     workers: Workers,
+    log: ProgressLog | None,
 ) -> None:
     """Enumerate and store bands, upward; what is below each of them is stored by then."""
     slots = slots_per_age(shape)
-    total_work = float(
-        sum(slots[b.first // 2 : min(b.last, max_age) // 2 + 1].sum() for b in bands)
-    )
+    counts = count_ages(shape, max_age, expected=options.expected_counts)
+    work = dict(zip(counts.ages.tolist(), FORWARD.kernels.of(counts).tolist(), strict=True))
+    total_work = sum(work[age] for b in bands for age in b.ages if age <= max_age)
+    if log:
+        log.begin("forward", sum(work.values()) - total_work, sum(work.values()))
     ids = LayerSets(store).ids
     window: dict[int, AfterstateLayer] = {}
     reached = 0
     with (
         RunTimer(store, "forward_seconds") as timer,
-        Progress(f"{shape.name} forward", total_work, enabled=options.show_progress) as progress,
+        Progress(
+            f"{shape.name} forward",
+            total_work,
+            enabled=options.show_progress,
+            on_layer=log.advance if log else None,
+        ) as progress,
         BackgroundWriter() as writer,
     ):
         for band in bands:
@@ -77,18 +93,25 @@ def _enumerate_bands(
                 _expect(layer.counts, options)
                 builder.add(layer)
                 _slide(window, layer, age)
-                progress.advance(age, layer.counts.num_slots, layer.counts.states)
+                progress.advance(age, work[age], layer.counts.states)
+                del layer  # its states, while the next are enumerated
             reached = ages[-1]
             # The digest of the band before goes into this one's manifest.
             writer.finish()
+            if log and band.first > 4:
+                log.saved(band.first - 2)
             parents = {
                 f"{SETS}/{below.name}": store.manifest_digest(SETS, below)
                 for below in _bands_below(shape, band)
             }
             is_complete = band.last <= max_age
             writer.submit(functools.partial(builder.commit, store, band, is_complete, parents))
+            if not options.overlaps:
+                writer.finish()
             timer.save()
         writer.finish()
+        if log:
+            log.saved(reached)
 
 
 def _slide(window: dict[int, AfterstateLayer], layer: Layer, age: int) -> None:

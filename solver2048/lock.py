@@ -94,6 +94,22 @@ class DirectoryLock:
         return file
 
 
+def running_process(path: str | os.PathLike[str]) -> int | None:
+    """The process that holds the lock on a directory, None if none does.
+
+    Goes by what its holder wrote there, so that a solve that starts meanwhile is not disturbed.
+    """
+    try:
+        words = (Path(path) / NAME).read_text(encoding="utf-8").split()
+        process = int(words[1])
+        os.kill(process, 0)  # whether it is there; no signal is sent
+    except PermissionError:  # another user's
+        return process
+    except (OSError, ValueError, IndexError, OverflowError):
+        return None
+    return process
+
+
 def _holder(file: TextIO) -> str:
     deadline = time.monotonic() + NAME_SECONDS
     while True:

@@ -20,7 +20,11 @@ DEFAULT_SHARE = 0.01
 
 @dataclass(frozen=True)
 class SolveOptions:
-    """What to solve and how; None takes what the directory has, else the default."""
+    """What to solve and how; None takes what the directory has, else the default.
+
+    memory_bytes : what it may take; force : go on even if it is forecast not to fit
+    overlaps : whether bands are read and written beside the one computed; off where memory is short
+    """
 
     objective: str = "score"
     values: str | None = None
@@ -28,6 +32,9 @@ class SolveOptions:
     ids: str | None = None
     threads: int | None = None
     max_age: int | None = None
+    memory_bytes: int | None = None
+    force: bool = False
+    overlaps: bool = True
     expected_counts: dict[int, int] = field(default_factory=dict)
     show_progress: bool = False
     checkpoint_seconds: float = 300.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import sys
 import time
+from collections.abc import Callable
 
 from tqdm import tqdm
 
@@ -35,9 +36,20 @@ def duration(seconds: float) -> str:
 
 
 class Progress:
-    """Shows how far a pass is. `total_work` is in the unit in which `advance` counts."""
+    """Shows how far a pass is. `total_work` is in the unit in which `advance` counts.
 
-    def __init__(self, title: str, total_work: float, *, enabled: bool = True) -> None:
+    on_layer : is told all that `advance` is
+    """
+
+    def __init__(
+        self,
+        title: str,
+        total_work: float,
+        *,
+        enabled: bool = True,
+        on_layer: Callable[[int, float, int], None] | None = None,
+    ) -> None:
+        self._on_layer = on_layer
         self._title = title
         self._total = max(total_work, 1.0)
         self._done = 0.0
@@ -63,6 +75,8 @@ class Progress:
 
     def advance(self, age: int, work: float, num_states: int) -> None:
         """Count the work of one layer."""
+        if self._on_layer is not None:
+            self._on_layer(age, work, num_states)
         self._done += work
         self._states += num_states
         if self._bar is not None:

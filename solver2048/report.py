@@ -12,24 +12,9 @@ from .objective import Objective
 from .options import DEFAULT_SPAWN4
 from .progress import duration
 from .published import published_figures
-from .shape import Shape
 from .store import Store
 
 START_NAMES = {"2,2": "two 2s", "2,4": "a 2 and a 4", "4,4": "two 4s"}
-
-
-# Measured on 4x3 (index to age 1,030, radix to 500), rounded up; values on 3x3.
-BITS_PER_STATE = {"index": 1.1, "radix": 8.9}
-BITS_PER_AFTERSTATE = {"index": 1.6, "radix": 9.3}
-BITS_PER_VALUE = 25.6
-
-
-def expected_bytes(shape: Shape, ids: str) -> int:
-    """Rough size of a complete float32 solution with these IDs, from the published counts."""
-    figures = published_figures(shape)
-    bits = BITS_PER_STATE[ids] * figures["states"]
-    bits += (BITS_PER_AFTERSTATE[ids] + BITS_PER_VALUE) * figures["afterstates"]
-    return int(bits / 8) * (2 if shape.is_square else 1)
 
 
 def make_report(sets: LayerSets, objective: Objective) -> dict[str, Any]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from typing import Any
 
+from .age_counts import count_ages
 from .backward import Problem
 from .backward_pass import backward_pass
 from .errors import NoSolution
@@ -13,6 +15,8 @@ from .ids import make_ids
 from .lock import DirectoryLock
 from .objective import Objective, parse_objective
 from .options import DEFAULT_IDS, DEFAULT_SPAWN4, DEFAULT_VALUES, SolveOptions, check_options
+from .outlook import check_fits
+from .progress_log import ProgressLog
 from .records import OBJECTIVE, SETS
 from .shape import Shape, parse_shape
 from .store import Store
@@ -35,6 +39,7 @@ def solve(
     With `max_age` below the top age only the forward pass runs, up to that age. Bands that are
     stored are not written again. `lock` is one on `path` that is held already, if there is one.
     Returns whether there was anything to do.
+    A solve that is forecast not to fit the disk or `memory_bytes` raises NoSpace, unless `force`.
     Raises the errors of `solver2048.errors`; whatever is raised, no finished band is lost.
     """
     options = options or SolveOptions()
@@ -48,17 +53,22 @@ def solve(
     with lock or DirectoryLock(path):
         spawn4 = float(_settled(store, "spawn4", options.spawn4, DEFAULT_SPAWN4))
         ids = make_ids(str(_settled(store, "ids", options.ids, DEFAULT_IDS)), shape)
-        store.create({"shape": shape.name, "rules": RULES, "spawn4": spawn4, "ids": ids.name})
+        facts = {"shape": shape.name, "rules": RULES, "spawn4": spawn4, "ids": ids.name}
+        if store.exists():
+            store.create(facts)  # whether this is the place comes before whether there is room
+        counts = count_ages(shape, max_age, expected=options.expected_counts)
+        outlook = check_fits(store, objective.values_kind, counts, ids.name, options)
+        options = dataclasses.replace(options, overlaps=outlook.overlaps)
+        store.create(facts)
         store.clean()
         value_format = _settled_values(store, shape, objective, options)
-        with Workers(options.threads) as workers:
+        with ProgressLog(store.path, outlook.seconds) as log, Workers(options.threads) as workers:
             # Finished sets stay finished, also where one of them was lost.
-            is_whole = bool(store.catalogue(SETS))
-            reach = shape.top_age if is_whole else min(max_age, shape.top_age)
-            has_worked = forward_pass(store, shape, reach, options, workers)
-            if max_age >= shape.top_age:
+            reach = shape.top_age if store.catalogue(SETS) else counts.max_age
+            has_worked = forward_pass(store, shape, reach, options, workers, log)
+            if counts.is_complete:
                 problem = Problem(shape, objective, spawn4)
-                has_worked |= backward_pass(store, problem, value_format, options, workers)
+                has_worked |= backward_pass(store, problem, value_format, options, workers, log=log)
     return has_worked
 
 

@@ -7,7 +7,7 @@ A solution is a directory::
     values/OBJECTIVE/        objective.json, result.json at the end
     values/OBJECTIVE/BAND/   Zarr v3 group: `afterstates`; chunks and manifest.json
     */catalogue.zip          of a finished kind (sets, or an objective's values)
-    lock, run.json, scratch/, quarantine/   not part of the solution
+    lock, run.json, progress.jsonl, scratch/, quarantine/   not part of the solution
 
 A band is written into scratch, flushed to the disk, and renamed into place; once it is whole it is
 never written again. Its manifest lists every file with size and SHA-256 and is what says that the

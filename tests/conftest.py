@@ -69,7 +69,7 @@ def small_parts():
     bands.bands_of.cache_clear()
 
 
-NOT_PART = ("lock", "run.json", "scratch", "quarantine")
+NOT_PART = ("lock", "run.json", "progress.jsonl", "scratch", "quarantine")
 
 
 def solution_bytes(path: Path) -> dict[str, bytes]:

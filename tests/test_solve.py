@@ -13,6 +13,7 @@ from conftest import faces, solution_bytes
 
 from solver2048 import bands, open_solution, workers
 from solver2048 import forward_pass as forward_module
+from solver2048.counts_file import read_counts
 from solver2048.errors import NotSolved, PublishedMismatch
 from solver2048.layer_sets import LayerSets
 from solver2048.objective import Objective
@@ -161,17 +162,11 @@ def test_transposed_3x3_boards_have_the_same_value_to_rounding(solved, rng):
 
 
 def test_4x3_counts_to_age_300(tmp_path, shared_file):
-    expected = solve_counts(shared_file("reference/states_per_age_4x3.txt"))
+    expected = read_counts(str(shared_file("reference/states_per_age_4x3.txt")))
     solve(SHAPES["4x3"], tmp_path / "s", SolveOptions(max_age=300, expected_counts=expected))
     counts = LayerSets(Store(tmp_path / "s")).counts()
     assert [c.age for c in counts] == list(range(4, 301, 2))
     assert [c.states for c in counts] == [expected[c.age] for c in counts]
-
-
-def solve_counts(path):
-    from solver2048.cli import _read_counts
-
-    return _read_counts(str(path))
 
 
 def test_an_unexpected_count_stops_the_solve_and_loses_nothing(tmp_path):

@@ -1,0 +1,294 @@
+"""What a solve will take, before anyone starts it: time, memory, disk, and whether it fits.
+
+Two modes are forecast. ``solution`` keeps all sets and values. ``start`` keeps only the values of
+the start boards: sets live in scratch, one span of ages at a time from the top down; all below the
+topmost span that fits the disk is enumerated a second time, from seeds kept on the way up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .age_counts import AgeCounts
+from .files import format_size
+from .footprint import Footprint, compute_footprint
+from .rates import Rates
+
+Floats = NDArray[np.float64]
+
+KEEPS = ("solution", "start")
+
+NUM_ROWS = 16
+CHECKPOINT_SECONDS = 300.0
+SPARE_BYTES = 64e6
+"""Free disk space that every band must leave over."""
+RESULT_BYTES = 1e6
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bytes that a solve may take."""
+
+    memory: float
+    disk: float
+
+
+@dataclass(frozen=True)
+class AgeRow:
+    """The forecast of a range of ages; bytes of sets and values are those on disk."""
+
+    first: int
+    last: int
+    slots: int
+    states: int
+    afterstates: int
+    forward_seconds: float
+    backward_seconds: float
+    sets_bytes: int
+    values_bytes: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True)
+class ModePlan:
+    """The forecast of a mode.
+
+    cpu_seconds : of one processor, of all passes; the others are on the wall, at the load of now
+    memory_bytes : peak as the solve would run; memory_least_bytes : without overlap of bands
+    disk_bytes, disk_peak_bytes : at rest, and at most meanwhile; written_bytes : in all
+    missing : what stands in the way, none if it fits
+    """
+
+    keep: str
+    forward_seconds: float
+    backward_seconds: float
+    cpu_seconds: float
+    memory_bytes: int
+    memory_least_bytes: int
+    disk_bytes: int
+    disk_peak_bytes: int
+    written_bytes: int
+    redone_share: float
+    missing: tuple[str, ...]
+
+    @property
+    def fits(self) -> bool:
+        return not self.missing
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The forecast of a solve: by mode, and by ages in mode ``solution``."""
+
+    shape: str
+    objective: str
+    values: str
+    ids: str
+    max_age: int
+    top_age: int
+    limits: Limits
+    counts_source: str
+    rates_source: str
+    modes: tuple[ModePlan, ...]
+    rows: tuple[AgeRow, ...] = field(default=())
+
+    @property
+    def fits(self) -> bool:
+        """Whether any of the modes does."""
+        return any(mode.fits for mode in self.modes)
+
+
+def make_plan(
+    counts: AgeCounts,
+    rates: Rates,
+    limits: Limits,
+    *,
+    objective: str,
+    values: str,
+    ids: str,
+    keeps: Iterable[str] = KEEPS,
+) -> Plan:
+    """The forecast of a solve of the ages counted; only the forward pass unless that is all."""
+    forecast = Forecast(counts, rates, compute_footprint(counts, ids, values))
+    modes = [forecast.solution(limits)] if "solution" in keeps else []
+    if "start" in keeps and counts.is_complete:
+        modes.append(forecast.start(limits))
+    return Plan(
+        shape=counts.shape.name,
+        objective=objective,
+        values=values,
+        ids=ids,
+        max_age=counts.max_age,
+        top_age=counts.shape.top_age,
+        limits=limits,
+        counts_source=counts.source,
+        rates_source=rates.source,
+        modes=tuple(modes),
+        rows=tuple(forecast.rows()),
+    )
+
+
+class Forecast:
+    """Seconds by age, and bytes by band, of a solve of the ages counted.
+
+    forward, backward : seconds by age; scratch : bytes of checkpoints, and what must stay free
+    """
+
+    def __init__(self, counts: AgeCounts, rates: Rates, footprint: Footprint) -> None:
+        self._counts, self._rates, self._footprint = counts, rates, footprint
+        self.forward = rates.seconds(rates.forward, counts)
+        self.backward = np.zeros(len(self.forward))
+        self._values = np.zeros(len(footprint.values))
+        if counts.is_complete:
+            self.backward = rates.seconds(rates.backward, counts)
+            self._values = footprint.values
+        # No checkpoint before its time; after every band at most.
+        shares = np.minimum(self._per_band(self.backward) / CHECKPOINT_SECONDS, 1.0)
+        self._checkpoints = float((shares * footprint.states_pair).sum())
+        is_long = self.backward.sum() > CHECKPOINT_SECONDS
+        # The new one is whole before the old one goes.
+        self.scratch = SPARE_BYTES + (2 * footprint.states_pair.max() if is_long else 0.0)
+
+    def _per_band(self, of_ages: Floats) -> Floats:
+        starts = [self._counts.place(band.first) for band in self._footprint.bands]
+        total: Floats = np.add.reduceat(of_ages, starts)
+        return total
+
+    def solution(self, limits: Limits) -> ModePlan:
+        """All is kept."""
+        at_rest = float(self._footprint.sets.sum() + self._values.sum())
+        peak = at_rest + self.scratch
+        disk = _Disk(at_rest, peak, at_rest + self._checkpoints, needed=peak)
+        return self._mode("solution", limits, self.forward.sum(), self.backward.sum(), disk)
+
+    def start(self, limits: Limits) -> ModePlan:
+        """Nothing but the start values is kept; what no longer fits is enumerated twice."""
+        sets, rates, counts = self._footprint.sets, self._rates, self._counts
+        is_redone, seeds = redone_bands(sets, limits.disk - self.scratch - RESULT_BYTES)
+        written = self._per_band(self.forward)
+        unwritten = self._per_band(rates.seconds(rates.forward, counts, is_written=False))
+        redone = float(written[is_redone].sum())
+        needed = self.scratch + seeds + 2 * float(sets.max())
+        peak = self.scratch + seeds + float(sets.sum())
+        disk = _Disk(
+            at_rest=RESULT_BYTES,
+            peak=max(needed, min(limits.disk, peak)),
+            written=float(sets.sum()) + seeds + self._checkpoints,
+            needed=needed,
+        )
+        forward = np.where(is_redone, unwritten, written).sum() + redone
+        backward = rates.seconds(rates.backward, counts, is_written=False).sum()
+        share = redone / float(written.sum())
+        return self._mode("start", limits, forward, backward, disk, share)
+
+    def _mode(
+        self,
+        keep: str,
+        limits: Limits,
+        forward: float,
+        backward: float,
+        disk: _Disk,
+        redone_share: float = 0.0,
+    ) -> ModePlan:
+        usual, least = peak_memory(self._footprint, self._counts.is_complete)
+        if backward:
+            backward += self._checkpoints * self._rates.checkpoint_byte
+        return ModePlan(
+            keep=keep,
+            forward_seconds=float(forward),
+            backward_seconds=float(backward),
+            cpu_seconds=self._cpu_seconds(keep, redone_share),
+            memory_bytes=int(usual if usual <= limits.memory else least),
+            memory_least_bytes=int(least),
+            disk_bytes=int(disk.at_rest),
+            disk_peak_bytes=int(disk.peak),
+            written_bytes=int(disk.written),
+            redone_share=redone_share,
+            missing=missing_amounts(disk.needed, limits.disk, least, limits.memory),
+        )
+
+    def _cpu_seconds(self, keep: str, redone_share: float) -> float:
+        rates, counts = self._rates, self._counts
+        seconds = (1 + redone_share) * float(rates.cpu_seconds(rates.forward, counts).sum())
+        if counts.is_complete:
+            is_written = keep == "solution"
+            backward = rates.cpu_seconds(rates.backward, counts, is_written=is_written)
+            seconds += float(backward.sum())
+        return seconds
+
+    def rows(self) -> Iterable[AgeRow]:
+        """Ranges of ages, of about as many ages each."""
+        counts, footprint = self._counts, self._footprint
+        forward, backward = self._per_band(self.forward), self._per_band(self.backward)
+        memory = footprint.forward
+        if counts.is_complete:
+            memory = np.maximum(memory, footprint.backward)
+        lasts = np.array([min(band.last, counts.max_age) for band in footprint.bands])
+        groups = np.minimum(lasts * NUM_ROWS // (counts.max_age + 1), NUM_ROWS - 1)
+        for group in np.unique(groups):
+            of = np.flatnonzero(groups == group)
+            first = footprint.bands[of[0]].first
+            ages = slice(counts.place(first), counts.place(int(lasts[of[-1]])) + 1)
+            yield AgeRow(
+                first=first,
+                last=int(lasts[of[-1]]),
+                slots=int(counts.slots[ages].sum()),
+                states=int(counts.states[ages].sum()),
+                afterstates=int(counts.afterstates[ages].sum()),
+                forward_seconds=float(forward[of].sum()),
+                backward_seconds=float(backward[of].sum()),
+                sets_bytes=int(footprint.sets[of].sum()),
+                values_bytes=int(self._values[of].sum()),
+                memory_bytes=int(memory[of].max()),
+            )
+
+
+class _Disk(NamedTuple):
+    """Bytes on disk of a mode; needed : the least with which it can run."""
+
+    at_rest: float
+    peak: float
+    written: float
+    needed: float
+
+
+def redone_bands(sets: Floats, span_bytes: float) -> tuple[NDArray[np.bool_], float]:
+    """Which bands have to be enumerated twice, and the bytes of the seeds to do so.
+
+    sets : bytes of the bands' sets, upward; span_bytes : what there is for sets and seeds
+    The topmost bands that fit stay from the first time; each span of those below starts from a
+    seed, the sets of the two ages below it.
+    """
+    seed = 2 * float(sets.max())
+    num_spans = max(1.0, float(np.ceil(sets.sum() / max(span_bytes, seed))))
+    seeds = (num_spans - 1) * seed
+    from_top = np.cumsum(sets[::-1])[::-1]
+    return from_top > span_bytes - seeds, seeds
+
+
+def peak_memory(footprint: Footprint, has_values: bool) -> tuple[float, float]:
+    """Peak memory of the passes wanted: as usual, and without overlap of bands."""
+    usual, least = footprint.forward.max(), footprint.forward_apart.max()
+    if has_values:
+        usual = max(usual, footprint.backward.max())
+        least = max(least, footprint.backward_apart.max())
+    return float(usual), float(least)
+
+
+def missing_amounts(
+    disk: float, disk_limit: float, memory: float, memory_limit: float
+) -> tuple[str, ...]:
+    """What stands in the way, in words."""
+    missing = []
+    if disk > disk_limit:
+        missing.append(f"{format_size(disk)} of disk, of which {format_size(disk_limit)} are there")
+    if memory > memory_limit:
+        missing.append(
+            f"{format_size(memory)} of memory, of which {format_size(memory_limit)} may be used"
+        )
+    return tuple(missing)

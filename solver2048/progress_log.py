@@ -1,0 +1,214 @@
+"""progress.jsonl: how a solve goes, one JSON object a line, for whoever watches from outside.
+
+No part of the solution, and nothing depends on it. A line has `time`, `event` (start, progress,
+end), `process`, and once a pass runs:
+
+    pass, age                  ages go up in the forward pass and down in the backward pass
+    states, states_per_second  of this run of the pass
+    pass_fraction, fraction    of the forecast work of the pass, and of the whole solve
+    eta_seconds                for all that is left, null before anything is known
+    spent_seconds              by pass, over all runs
+    forecast_seconds           by pass, as forecast at the start, with the rates of another machine
+    measured                   by pass, {forecast, seconds}: what some of it took, and should have
+    cpu_seconds, memory_bytes  of this process: all its threads together, and its peak
+    disk_bytes, disk_free_bytes    of the solution, and left
+    checkpoint                 {age, time} of the last point from which a killed solve goes on
+
+The end line has `outcome`: done, or the name of the error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from .files import free_bytes
+from .progress import peak_memory_bytes
+
+NAME = "progress.jsonl"
+LINE_SECONDS = 1.0
+DISK_SECONDS = 10.0
+TAIL_BYTES = 1 << 16
+MEASURED_SECONDS = 1.0
+"""Less than this says nothing about the speed of a pass."""
+REMEMBERED_SECONDS = 60.0
+"""What runs before say about the speed weighs no more than this time of the present one."""
+
+
+def last_line(path: Path) -> dict[str, Any] | None:
+    """The last whole line of a solution's progress.jsonl, None if there is none."""
+    try:
+        with open(path / NAME, "rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
+            lines = file.read().split(b"\n")
+    except OSError:
+        return None
+    for line in reversed(lines):
+        # A killed run may leave half a line, and a full disk less.
+        with contextlib.suppress(ValueError):
+            record = json.loads(line)
+            if isinstance(record, dict) and "event" in record:
+                return record
+    return None
+
+
+@dataclass
+class _Measured:
+    """What some of a pass was forecast to take, and what it took."""
+
+    forecast: float = 0.0
+    seconds: float = 0.0
+
+    def ratio(self) -> float | None:
+        return self.seconds / self.forecast if self.seconds > MEASURED_SECONDS else None
+
+    def remembered(self) -> _Measured:
+        """The same for the next run."""
+        weight = min(1.0, REMEMBERED_SECONDS / max(self.seconds, 1e-9))
+        return _Measured(weight * self.forecast, weight * self.seconds)
+
+
+class ProgressLog:
+    """A run of a solve, from its start to its end, as lines of progress.jsonl.
+
+    Goes on with the measured speeds of the runs before, so that the time left survives a restart.
+    """
+
+    def __init__(self, path: Path, forecast_seconds: dict[str, float]) -> None:
+        self._path = path
+        before = last_line(path) or {}
+        self._forecast = forecast_seconds
+        self._spent = dict.fromkeys(forecast_seconds, 0.0) | before.get("spent_seconds", {})
+        self._measured = {name: _Measured() for name in forecast_seconds}
+        for name, measured in before.get("measured", {}).items():
+            self._measured[name] = _Measured(**measured).remembered()
+        self._record: dict[str, Any] = {
+            "spent_seconds": self._spent,
+            "forecast_seconds": forecast_seconds,
+            "checkpoint": before.get("checkpoint"),
+        }
+        self._disk = _DiskUse(path)
+        self._last_line = 0.0
+
+    def __enter__(self) -> ProgressLog:
+        self._write("start")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:  # fmt: skip
+        self._write("end", outcome=kind.__name__ if kind else "done")
+
+    def begin(self, name: str, done: float, total: float) -> None:
+        """A pass begins, of whose work some is done already."""
+        self._pass, self._done, self._total = name, done, max(total, 1.0)
+        self._states = 0
+        self._began = self._counted = time.monotonic()
+
+    def saved(self, age: int) -> None:
+        """A killed solve would go on from this age."""
+        self._record["checkpoint"] = {"age": age, "time": _now()}
+
+    def advance(self, age: int, work: float, num_states: int) -> None:
+        """Count a layer of the pass, and write a line if the last is old enough."""
+        now = time.monotonic()
+        seconds, self._counted = now - self._counted, now
+        self._done += work
+        if self._states:
+            measured = self._measured[self._pass]
+            measured.forecast += self._forecast[self._pass] * work / self._total
+            measured.seconds += seconds
+        # The first layer waits for the compiler, and says nothing about the others.
+        self._states += num_states
+        self._spent[self._pass] += seconds
+        if now - self._last_line >= LINE_SECONDS:
+            self._record |= self._state(age, now)
+            self._write("progress")
+
+    def _state(self, age: int, now: float) -> dict[str, Any]:
+        fraction = min(self._done / self._total, 1.0)
+        return {
+            "pass": self._pass,
+            "age": age,
+            "states": self._states,
+            "states_per_second": round(self._states / max(now - self._began, 1e-9)),
+            "pass_fraction": fraction,
+            **self._whole(fraction),
+        }
+
+    def _whole(self, fraction: float) -> dict[str, Any]:
+        """Fraction of the whole solve, and the seconds left of it."""
+        forecast = self._forecast
+        names = list(forecast)
+        later = names[names.index(self._pass) + 1 :]
+        whole = sum(forecast.values())
+        left = (1 - fraction) * forecast[self._pass]
+        to_come = sum(forecast[name] for name in later)
+        eta = None
+        ratio = self._measured[self._pass].ratio()
+        if ratio is not None:
+            # Passes that nobody has measured are off from the forecast as this one is.
+            ratios = {name: self._measured[name].ratio() or ratio for name in later}
+            eta = ratio * left + sum(ratios[name] * forecast[name] for name in later)
+        return {"fraction": 1 - (left + to_come) / max(whole, 1e-9), "eta_seconds": eta}
+
+    def _write(self, event: str, **facts: Any) -> None:
+        self._last_line = time.monotonic()
+        record = {
+            "time": _now(),
+            "event": event,
+            "process": os.getpid(),
+            **self._record,
+            "measured": {name: vars(measured) for name, measured in self._measured.items()},
+            "cpu_seconds": time.process_time(),
+            "memory_bytes": peak_memory_bytes(),
+            "disk_bytes": self._disk.bytes(is_new=event == "end"),
+            **facts,
+        }
+        # A disk too full to say how a solve goes is no reason to stop it here.
+        with contextlib.suppress(OSError):
+            record["disk_free_bytes"] = free_bytes(self._path)
+            with open(self._path / NAME, "a", encoding="utf-8") as file:
+                file.write(json.dumps(record) + "\n")
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+class _DiskUse:
+    """Bytes of a directory, looked at again now and then; a band once seen stays as it is."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._sizes: dict[Path, int] = {}
+        self._looked = -DISK_SECONDS
+        self._bytes = 0
+
+    def bytes(self, is_new: bool) -> int:
+        if is_new or time.monotonic() - self._looked >= DISK_SECONDS:
+            self._looked = time.monotonic()
+            bands = [p.parent for p in self._path.glob("sets/*/manifest.json")]
+            bands += [p.parent for p in self._path.glob("values/*/*/manifest.json")]
+            for band in bands:
+                if band not in self._sizes:
+                    self._sizes[band] = _size(band)
+            others = ("scratch", "quarantine")
+            self._bytes = sum(self._sizes[band] for band in bands)
+            self._bytes += sum(_size(self._path / name) for name in others)
+        return self._bytes
+
+
+def _size(directory: Path) -> int:
+    size = 0
+    # What is being written may be renamed meanwhile: a walk passes over what is gone.
+    for place, _, names in os.walk(directory):
+        for name in names:
+            with contextlib.suppress(OSError):
+                size += os.lstat(os.path.join(place, name)).st_size
+    return size
