@@ -17,7 +17,7 @@ import click
 from . import __version__
 from .cli_command import EXIT_CODES, Command, remedy
 from .errors import SolutionDamaged, SolverError, UsageError
-from .options import DEFAULT_SAMPLE, DEFAULT_SHARE, LEVELS
+from .options import DEFAULT_CHECK, DEFAULT_SAMPLE, DEFAULT_SHARE, KEEPS, LEVELS
 
 if TYPE_CHECKING:
     from .repair import Repairs
@@ -48,7 +48,8 @@ _path_argument = click.argument("path", type=click.Path())
 
 
 @_command(example="solver2048 solve\nsolver2048 solve 3x3 --objective tile:512\n"
-          "solver2048 solve 4x3 --max-age 300")  # fmt: skip
+          "solver2048 solve 4x3 --max-age 300\n"
+          "solver2048 solve 4x3 --keep start --disk 60GiB")  # fmt: skip
 @click.argument("shape", default="3x3")
 @click.option("--out", type=click.Path(), help="Directory.  [default: solutions/SHAPE]")
 @click.option("--threads", type=int, help="Number of threads.  [default: all processors]")
@@ -64,27 +65,42 @@ _path_argument = click.argument("path", type=click.Path())
               help="What sets hold; radix: the paper's IDs.  [default: index]")  # fmt: skip
 @click.option("--expect-counts", type=click.Path(), metavar="FILE",
               help="Compare the states of every age with a file of 'age count' lines.")  # fmt: skip
+@click.option("--keep", type=click.Choice(KEEPS),
+              help="What stays; start: no sets, no values, but those of the start boards, and "
+              "counts.  [default: solution]")  # fmt: skip
+@click.option(
+    "--disk",
+    metavar="SIZE",
+    help="Disk space to work in where only the start is kept.  [default: 60GiB]",
+)
+@click.option("--check", type=click.FloatRange(0, 1), default=DEFAULT_CHECK, show_default=True,
+              metavar="SHARE",
+              help="Share of the time for computing samples again, by the slow rules.")  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @_json_option
 def solve(shape: str, out: str | None, threads: int | None, max_age: int | None, objective: str,
           values: str | None, spawn4: float | None, ids: str | None, expect_counts: str | None,
+          keep: str | None, disk: str | None, check: float,
           quiet: bool, as_json: bool) -> None:  # fmt: skip
     """Solve SHAPE (ROWSxCOLUMNS, default 3x3), or go on with a solve that was stopped."""
     # A service that ends us gets the same clean end as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     from .lock import DirectoryLock
-    from .options import DEFAULT_IDS, SolveOptions, check_options
+    from .options import DEFAULT_IDS, SolveOptions, check_mode, check_options, parse_size
     from .shape import parse_shape
 
     board_shape = parse_shape(shape)
     check_options(board_shape, objective=objective, values=values, spawn4=spawn4, threads=threads,
                   max_age=max_age)  # fmt: skip
+    budget = None if disk is None else parse_size(disk)
+    check_mode(SolveOptions(keep=keep, values=values, disk=budget, check=check))
     expected_counts = _read_counts(expect_counts) if expect_counts else {}
     path = out or f"solutions/{board_shape.name}"
     click.get_current_context().params["path"] = path  # what an error's remedy names
     # Before anything heavy is imported: who comes second must know at once.
     with DirectoryLock(path) as lock:
         from .objective import parse_objective
+        from .records import Records
         from .report import check_published, format_report, read_report
         from .solver import solve as solve_board
 
@@ -93,12 +109,15 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
             values=values,
             spawn4=spawn4,
             ids=ids,
+            keep=keep,
+            disk=budget,
+            check=check,
             threads=threads,
             max_age=max_age,
             expected_counts=expected_counts,
             show_progress=not quiet,
         )
-        if max_age is None:
+        if max_age is None and keep != "start" and not Records(path).keeps_start_alone:
             _warn_of_size(board_shape, path, ids or DEFAULT_IDS)
         has_worked = solve_board(board_shape, path, options, lock=lock)
     report = read_report(path, parse_objective(objective, board_shape))

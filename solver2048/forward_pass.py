@@ -6,14 +6,17 @@ import functools
 
 from .background import BackgroundWriter, RunTimer
 from .bands import bands_of, slots_per_age
-from .errors import PublishedMismatch
+from .errors import PublishedMismatch, SelfCheckFailed
 from .forward import AfterstateLayer, Layer, enumerate_layer
+from .ids import Ids
 from .layer import Band, LayerCounts
 from .layer_index import build_layer_index
 from .layer_sets import KIND as SETS
 from .layer_sets import BandBuilder, LayerSets
-from .options import SolveOptions
+from .options import DEFAULT_DISK, SolveOptions
 from .progress import Progress
+from .scratch import Scratch
+from .self_check import SelfCheck
 from .shape import Shape
 from .store import Store
 from .workers import Workers
@@ -22,14 +25,26 @@ from .workers import Workers
 def forward_pass(
     store: Store, shape: Shape, max_age: int, options: SolveOptions, workers: Workers
 ) -> bool:
-    """Enumerate and store the missing bands up to an age; returns whether there were any."""
-    for counts in LayerSets(store).counts():
+    """Enumerate and store the missing bands up to an age; returns whether there were any.
+
+    Where the start values alone are kept, bands are dropped on the way to stay within the budget,
+    and those below that an age does not come from are not missing.
+    """
+    sets = LayerSets(store)
+    for counts in sets.counts():
         _expect(counts, options)
-    bands = [b for b in bands_of(shape) if b.first <= max_age and not _reaches(store, b, max_age)]
+    scratch = None
+    bands = [b for b in bands_of(shape) if b.first <= max_age]
+    if store.keeps_start_alone:
+        scratch = Scratch(store, shape, options.disk or DEFAULT_DISK)
+        bands = bands[_first_missing(store, shape, bands, max_age) :]
+    else:
+        bands = [band for band in bands if not _reaches(store, band, max_age)]
     if bands:
-        store.write_record("run.json", {**store.read_run(), "max_age": max_age})
-        _enumerate_bands(store, shape, bands, max_age, options, workers)
-    if max_age == shape.top_age:
+        if bands[0] not in sets.dropped:
+            store.write_record("run.json", {**store.read_run(), "max_age": max_age})
+        _Enumeration(store, shape, max_age, options, workers, scratch).run(bands)
+    if max_age == shape.top_age and scratch is None:
         return store.finish_kind(SETS, bands_of(shape)) or bool(bands)
     return bool(bands)
 
@@ -42,53 +57,104 @@ def _reaches(store: Store, band: Band, max_age: int) -> bool:
     return bool(manifest["is_complete"]) or int(manifest["layers"][-1]["age"]) + 2 > max_age
 
 
-def _enumerate_bands(
-    store: Store,
-    shape: Shape,
-    bands: list[Band],
-    max_age: int,
-    options: SolveOptions,
-    workers: Workers,
-) -> None:
-    """Enumerate and store bands, upward; what is below each of them is stored by then."""
-    slots = slots_per_age(shape)
-    total_work = float(
-        sum(slots[b.first // 2 : min(b.last, max_age) // 2 + 1].sum() for b in bands)
-    )
-    ids = LayerSets(store).ids
-    window: dict[int, AfterstateLayer] = {}
-    reached = 0
-    with (
-        RunTimer(store, "forward_seconds") as timer,
-        Progress(f"{shape.name} forward", total_work, enabled=options.show_progress) as progress,
-        BackgroundWriter() as writer,
-    ):
-        for band in bands:
-            if band.first != reached + 2:
+def _first_missing(store: Store, shape: Shape, bands: list[Band], max_age: int) -> int:
+    """Number of the band from which on to enumerate so that the last one is stored.
+
+    The nearest below for which the bands that it comes from are stored.
+    """
+    number = len(bands)
+    if _reaches(store, bands[-1], max_age):
+        return number
+    number -= 1
+    while not all(store.is_done(SETS, below) for below in _bands_below(shape, bands[number])):
+        number -= 1
+    return number
+
+
+class _Enumeration:
+    """Enumerates and stores bands, upward; what is below each of them is stored by then."""
+
+    def __init__(
+        self,
+        store: Store,
+        shape: Shape,
+        max_age: int,
+        options: SolveOptions,
+        workers: Workers,
+        scratch: Scratch | None,
+    ) -> None:
+        self._store, self._shape, self._max_age = store, shape, max_age
+        self._options, self._workers, self._scratch = options, workers, scratch
+        self._slots = slots_per_age(shape)
+        self._check = SelfCheck(shape, options.check, workers.num_threads)
+        self._window: dict[int, AfterstateLayer] = {}
+
+    def run(self, bands: list[Band]) -> None:
+        sets = LayerSets(self._store)
+        is_again = bands[0] in sets.dropped
+        name = "again_seconds" if is_again else "forward_seconds"
+        title = f"{self._shape.name} forward" + (", again" if is_again else "")
+        work = float(sum(self._slots_of(self._ages(band)) for band in bands))
+        reached = 0
+        with (
+            RunTimer(self._store, name) as timer,
+            Progress(title, work, enabled=self._options.show_progress) as progress,
+            BackgroundWriter() as writer,
+        ):
+            for band in bands:
+                if band.first != reached + 2:
+                    writer.finish()
+                    below = LayerSets(self._store, _bands_below(self._shape, band))
+                    self._window = _read_window(below, band)
+                builder = self._enumerate(band, sets.ids, progress)
+                reached = self._ages(band)[-1]
+                # The digest of the band before goes into this one's manifest.
                 writer.finish()
-                window = _read_window(LayerSets(store), band)
-            ages = range(band.first, min(band.last, max_age) + 1, 2)
-            # A set takes at most about a bit a slot.
-            forecast = 2 * float(slots[ages[0] // 2 : ages[-1] // 2 + 1].sum()) / 8
-            store.check_space(SETS, band, forecast)
-            builder = BandBuilder(ids)
-            for age in ages:
-                layer = enumerate_layer(shape, age, window, workers)
-                _expect(layer.counts, options)
-                builder.add(layer)
-                _slide(window, layer, age)
-                progress.advance(age, layer.counts.num_slots, layer.counts.states)
-            reached = ages[-1]
-            # The digest of the band before goes into this one's manifest.
+                if self._scratch:
+                    self._expect_again(sets, band, builder)
+                    self._scratch.make_room(band, builder.counts, builder.num_bytes)
+                writer.submit(functools.partial(self._commit, band, builder))
+                timer.save()
             writer.finish()
-            parents = {
-                f"{SETS}/{below.name}": store.manifest_digest(SETS, below)
-                for below in _bands_below(shape, band)
-            }
-            is_complete = band.last <= max_age
-            writer.submit(functools.partial(builder.commit, store, band, is_complete, parents))
-            timer.save()
-        writer.finish()
+
+    def _ages(self, band: Band) -> range:
+        return range(band.first, min(band.last, self._max_age) + 1, 2)
+
+    def _slots_of(self, ages: range) -> int:
+        return int(self._slots[ages[0] // 2 : ages[-1] // 2 + 1].sum())
+
+    def _enumerate(self, band: Band, ids: Ids, progress: Progress) -> BandBuilder:
+        """Enumerate, check and collect the layers of a band."""
+        # A set takes at most about a bit a slot.
+        self._store.check_space(SETS, band, 2 * self._slots_of(self._ages(band)) / 8)
+        builder = BandBuilder(ids)
+        for age in self._ages(band):
+            layer = enumerate_layer(self._shape, age, self._window, self._workers)
+            _expect(layer.counts, self._options)
+            self._check.forward(layer, self._window)
+            builder.add(layer)
+            _slide(self._window, layer, age)
+            progress.advance(age, layer.counts.num_slots, layer.counts.states)
+        return builder
+
+    def _expect_again(self, sets: LayerSets, band: Band, builder: BandBuilder) -> None:
+        """A band that is enumerated again has the counts that it had."""
+        for counts in builder.counts if band in sets.dropped else ():
+            if counts != sets.layer_counts(counts.age):
+                raise SelfCheckFailed(
+                    f"age {counts.age}: {counts.states:,} states enumerated again, "
+                    f"{sets.layer_counts(counts.age).states:,} before, or other counts differ; "
+                    "all bands below are safe"
+                )
+
+    def _commit(self, band: Band, builder: BandBuilder) -> None:
+        parents = {
+            f"{SETS}/{below.name}": self._store.manifest_digest(SETS, below)
+            for below in _bands_below(self._shape, band)
+        }
+        builder.commit(self._store, band, band.last <= self._max_age, parents)
+        if self._scratch:
+            self._scratch.add(band)
 
 
 def _slide(window: dict[int, AfterstateLayer], layer: Layer, age: int) -> None:
@@ -97,9 +163,9 @@ def _slide(window: dict[int, AfterstateLayer], layer: Layer, age: int) -> None:
 
 
 def _read_window(sets: LayerSets, band: Band) -> dict[int, AfterstateLayer]:
-    """The afterstates of the two ages before a band, from the bands stored."""
+    """The afterstates of the two ages before a band, from the sets of those bands alone."""
     window = {}
-    for below in _bands_below(sets.shape, band):
+    for below in sets.bands:
         stored = sets.read_band(below)
         for age in (band.first - 4, band.first - 2):
             if age in below.ages:

@@ -12,6 +12,11 @@ DEFAULT_SPAWN4 = 0.1
 DEFAULT_VALUES = "float32"
 DEFAULT_IDS = "index"
 
+KEEPS = ("solution", "start")
+"""What stays of a solve: sets and values, or the start values, counts and statistics alone."""
+DEFAULT_DISK = 60 << 30
+DEFAULT_CHECK = 0.01
+
 LEVELS = ("quick", "sampled", "full", "semantic")
 """How much `verify` checks."""
 DEFAULT_SAMPLE = 2000
@@ -20,12 +25,20 @@ DEFAULT_SHARE = 0.01
 
 @dataclass(frozen=True)
 class SolveOptions:
-    """What to solve and how; None takes what the directory has, else the default."""
+    """What to solve and how; None takes what the directory has, else the default.
+
+    keep : one of `KEEPS`; disk : bytes that sets and checkpoints may take where the start alone
+        is kept
+    check : share of the time that goes into computing samples of every layer again
+    """
 
     objective: str = "score"
     values: str | None = None
     spawn4: float | None = None
     ids: str | None = None
+    keep: str | None = None
+    disk: int | None = None
+    check: float = DEFAULT_CHECK
     threads: int | None = None
     max_age: int | None = None
     expected_counts: dict[int, int] = field(default_factory=dict)
@@ -50,6 +63,33 @@ def check_options(
     if max_age is not None and max_age < 4:
         raise UsageError(f"max age {max_age}: the first age is 4")
     parse_fraction_bits(values or DEFAULT_VALUES, max_value)
+
+
+def check_mode(options: SolveOptions) -> None:
+    """Raise UsageError for options of `keep`, `disk` and `check` that contradict each other."""
+    if options.keep not in (None, *KEEPS):
+        raise UsageError(f"keep {options.keep!r} is none of {', '.join(KEEPS)}")
+    if options.keep == "start" and options.values is not None:
+        raise UsageError(f"values {options.values}: keep start stores no other values")
+    if options.keep == "solution" and options.disk is not None:
+        raise UsageError("a budget of disk space is for keep start")
+    if options.disk is not None and options.disk < 1:
+        raise UsageError(f"disk {options.disk}: a number of bytes is needed")
+    if not 0 <= options.check <= 1:
+        raise UsageError(f"check {options.check}: a share of the time lies between 0 and 1")
+
+
+def parse_size(text: str) -> int:
+    """Bytes as people write them, with a unit of powers of 1000 (GB) or 1024 (GiB), or none.
+
+    >>> parse_size("60GiB"), parse_size("1.5 kB")
+    (64424509440, 1500)
+    """
+    match = re.fullmatch(r"\s*([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*(?:([kMGT])(i?))?B?\s*", text)
+    if not match:
+        raise UsageError(f"{text!r} is no size; 60GiB, 500MB or a number of bytes are")
+    number, unit, is_binary = match.groups()
+    return int(float(number) * (1024 if is_binary else 1000) ** " kMGT".index(unit or " "))
 
 
 def check_threads(threads: int | None) -> None:

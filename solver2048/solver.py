@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from typing import Any
 
@@ -12,9 +13,20 @@ from .forward_pass import forward_pass
 from .ids import make_ids
 from .lock import DirectoryLock
 from .objective import Objective, parse_objective
-from .options import DEFAULT_IDS, DEFAULT_SPAWN4, DEFAULT_VALUES, SolveOptions, check_options
+from .options import (
+    DEFAULT_DISK,
+    DEFAULT_IDS,
+    DEFAULT_SPAWN4,
+    DEFAULT_VALUES,
+    KEEPS,
+    SolveOptions,
+    check_mode,
+    check_options,
+)
 from .records import OBJECTIVE
+from .scratch import check_budget
 from .shape import Shape, parse_shape
+from .start_pass import enumerate_to, start_pass
 from .store import Store
 from .value_format import ValueFormat, parse_value_format
 from .workers import Workers
@@ -41,6 +53,7 @@ def solve(
     shape = parse_shape(shape) if isinstance(shape, str) else shape
     check_options(shape, objective=options.objective, values=options.values, spawn4=options.spawn4,
                   threads=options.threads, max_age=options.max_age)  # fmt: skip
+    check_mode(options)
     objective = parse_objective(options.objective, shape)
     max_age = shape.top_age if options.max_age is None else options.max_age
 
@@ -48,13 +61,24 @@ def solve(
     with lock or DirectoryLock(path):
         spawn4 = float(_settled(store, "spawn4", options.spawn4, DEFAULT_SPAWN4))
         ids = make_ids(str(_settled(store, "ids", options.ids, DEFAULT_IDS)), shape)
-        store.create({"shape": shape.name, "rules": RULES, "spawn4": spawn4, "ids": ids.name})
+        facts = {"shape": shape.name, "rules": RULES, "spawn4": spawn4, "ids": ids.name}
+        keep = _settled_keep(store, options)
+        if keep == "start":
+            facts["keep"] = keep
+            options = _settled_disk(store, shape, options)
+        store.create(facts)
         store.clean()
-        value_format = _settled_values(store, shape, objective, options)
+        if keep == "start":
+            store.write_record("run.json", {**store.read_run(), "disk": options.disk})
+        problem = Problem(shape, objective, spawn4)
         with Workers(options.threads) as workers:
+            if keep == "start":
+                if max_age < shape.top_age:
+                    return enumerate_to(store, shape, max_age, options, workers)
+                return start_pass(store, problem, options, workers)
+            value_format = _settled_values(store, shape, objective, options)
             has_worked = forward_pass(store, shape, min(max_age, shape.top_age), options, workers)
             if max_age >= shape.top_age:
-                problem = Problem(shape, objective, spawn4)
                 has_worked |= backward_pass(store, problem, value_format, options, workers)
     return has_worked
 
@@ -64,6 +88,26 @@ def _settled(store: Store, name: str, asked: object, default: object) -> Any:
     if asked is not None:
         return asked
     return store.identity().get(name) if store.exists() else default
+
+
+def _settled_keep(store: Store, options: SolveOptions) -> str:
+    """What stays of the solve: as asked, if that is what the directory is for."""
+    if not store.exists():
+        return options.keep or KEEPS[0]
+    found = str(store.identity().get("keep", KEEPS[0]))
+    if options.keep not in (None, found):
+        raise NoSolution(
+            f"{store.path} is solved with keep {found}; you asked for {options.keep}: choose "
+            "another directory"
+        )
+    return found
+
+
+def _settled_disk(store: Store, shape: Shape, options: SolveOptions) -> SolveOptions:
+    """The options with a budget: as asked, else that of the last run, else the default."""
+    disk = options.disk or int(store.read_run().get("disk", DEFAULT_DISK))
+    check_budget(shape, disk)
+    return dataclasses.replace(options, disk=disk)
 
 
 def _settled_values(

@@ -13,6 +13,7 @@ from .catalogue import Catalogue
 from .errors import SolutionDamaged, UsageError
 from .files import parse_record, read_file
 from .findings import Findings, Problem
+from .kept_records import COUNTS, read_kept, record_name
 from .kernels.members import count_members, count_missing_images
 from .layer import Band
 from .layer_index import build_layer_index
@@ -106,14 +107,17 @@ def _check_sets(store: Store, findings: Findings, bands: _BandCheck) -> list[Ban
     """Returns the bands whose manifests are sound."""
     shape = stored_shape(store)
     sound = _sound_bands(store, findings, SETS)
-    sets = LayerSets(store, sound)
+    kept = _check_kept(store, findings, COUNTS)
+    sets = LayerSets(store, sorted({*sound, *kept}))
     for band in sound:
         check = functools.partial(_check_set_band, sets, band, bands)
         findings.attempt(f"{SETS}/{band.name}", check)
         _note_strays(store, findings, store.stray_files(SETS, band))
         _check_parents(store, findings, SETS, band)
-    _check_gaps(store, findings, SETS, [b for b in bands_of(shape) if b.first < sets.max_age])
+    expected = [b for b in bands_of(shape) if b.first < sets.max_age and b not in kept]
+    _check_gaps(store, findings, SETS, expected)
     is_complete = sets.max_age == shape.top_age and sound == list(bands_of(shape))
+    is_complete &= not store.keeps_start_alone
     _check_catalogue(store, findings, SETS, is_complete)
     findings.checks.append(f"{SETS}: ages 4 to {sets.max_age} of {shape.top_age}")
     return sound
@@ -125,8 +129,10 @@ def _check_values_kind(
     check_objective = functools.partial(_check_objective, store, kind)
     if not findings.attempt(f"{kind}/{OBJECTIVE}", check_objective):
         return
-    sound = _sound_bands(store, findings, kind)
-    for band in sound:
+    starts_alone = store.keeps_start_alone
+    find_sound = _check_kept if starts_alone else _sound_bands
+    sound = find_sound(store, findings, kind)
+    for band in () if starts_alone else sound:
         check = functools.partial(bands.check_bytes, kind, band, (VALUES_NAME,))
         findings.attempt(f"{kind}/{band.name}", check)
         _note_strays(store, findings, store.stray_files(kind, band))
@@ -139,8 +145,9 @@ def _check_values_kind(
     every = list(bands_of(stored_shape(store)))
     # Values are written downward.
     lowest = every[0] if is_finished else min(sound, default=None)
-    _check_gaps(store, findings, kind, [b for b in every if (lowest and b > lowest) or is_finished])
-    _check_catalogue(store, findings, kind, is_finished and sound == every)
+    expected = [b for b in every if ((lowest and b > lowest) or is_finished) and b not in sound]
+    _check_gaps(store, findings, kind, expected)
+    _check_catalogue(store, findings, kind, is_finished and sound == every and not starts_alone)
     state = "complete" if is_finished else "not complete yet"
     findings.checks.append(f"{kind}: {len(sound)} of {len(every)} bands, {state}")
 
@@ -173,6 +180,24 @@ def _sound_bands(store: Store, findings: Findings, kind: str) -> list[Band]:
 def _check_manifest(store: Store, kind: str, band: Band) -> None:
     if store.stored_manifest(kind, band) is None:
         raise SolutionDamaged(f"{store.path / kind / band.name / MANIFEST} is missing")
+
+
+def _check_kept(store: Store, findings: Findings, kind: str) -> list[Band]:
+    """The bands that a sound record stands for; what is wrong with others is noted."""
+    return [
+        band
+        for band in bands_of(stored_shape(store))
+        if (store.path / record_name(kind, band)).exists()
+        and findings.attempt(
+            record_name(kind, band), functools.partial(_check_record, store, kind, band)
+        )
+    ]
+
+
+def _check_record(store: Store, kind: str, band: Band) -> None:
+    ages = [int(layer["age"]) for layer in (read_kept(store, kind, band) or {})["layers"]]
+    if ages != list(band.ages):
+        raise SolutionDamaged(f"{record_name(kind, band)} has other ages")
 
 
 def _check_gaps(store: Store, findings: Findings, kind: str, expected: list[Band]) -> None:
@@ -218,6 +243,10 @@ def _check_set_band(sets: LayerSets, band: Band, bands: _BandCheck) -> str:
 def _check_meaning(store: Store, kind: str, sample: int, seed: int) -> str:
     """The values of an objective, read as anybody reads them, and the figures that came of them."""
     record = store.read_record(f"{kind}/{OBJECTIVE}") or {}
+    if store.keeps_start_alone:
+        objective = parse_objective(str(record["objective"]), stored_shape(store))
+        check_published(make_report(LayerSets(store), objective))
+        return f"{kind}: figures agree with the published ones"
     with Solution(Store(store.path), str(record["objective"])) as solution:
         check_published(make_report(solution.sets, solution.objective))
         return check_values(solution, sample, seed)
@@ -268,7 +297,10 @@ def _check_strays(store: Store, findings: Findings, kinds: list[str]) -> None:
             for band in bands_of(stored_shape(store))}  # fmt: skip
     ours |= {f"{kind}/{catalogue.NAME}" for kind in [SETS, *kinds]}
     ours |= {f"{kind}/{name}" for kind in kinds for name in (OBJECTIVE, RESULT)} | set(kinds)
-    for pattern in (f"{SETS}/*", "values/*", "values/*/*"):
+    if store.keeps_start_alone:
+        ours |= {record_name(kind, band) for kind in [COUNTS, *kinds]
+                 for band in bands_of(stored_shape(store))}  # fmt: skip
+    for pattern in (f"{SETS}/*", f"{COUNTS}/*", "values/*", "values/*/*"):
         names = store.record_names(pattern)
         _note_strays(store, findings, [name for name in names if name not in ours])
 
