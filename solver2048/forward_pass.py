@@ -8,7 +8,6 @@ from .background import BackgroundWriter, RunTimer
 from .bands import bands_of, slots_per_age
 from .errors import PublishedMismatch, SelfCheckFailed
 from .forward import AfterstateLayer, Layer, enumerate_layer
-from .ids import Ids
 from .layer import Band, LayerCounts
 from .layer_index import build_layer_index
 from .layer_sets import KIND as SETS
@@ -30,21 +29,18 @@ def forward_pass(
     Where the start values alone are kept, bands are dropped on the way to stay within the budget,
     and those below that an age does not come from are not missing.
     """
-    sets = LayerSets(store)
-    for counts in sets.counts():
-        _expect(counts, options)
-    scratch = None
+    keeps_start_alone = store.keeps_start_alone
     bands = [b for b in bands_of(shape) if b.first <= max_age]
-    if store.keeps_start_alone:
-        scratch = Scratch(store, shape, options.disk or DEFAULT_DISK)
+    if keeps_start_alone:
         bands = bands[_first_missing(store, shape, bands, max_age) :]
     else:
         bands = [band for band in bands if not _reaches(store, band, max_age)]
-    if bands:
-        if bands[0] not in sets.dropped:
-            store.write_record("run.json", {**store.read_run(), "max_age": max_age})
-        _Enumeration(store, shape, max_age, options, workers, scratch).run(bands)
-    if max_age == shape.top_age and scratch is None:
+    if bands or options.expected_counts:
+        sets = LayerSets(store)
+        for counts in sets.counts():
+            _expect(counts, options)
+        _Enumeration(sets, max_age, options, workers).run(bands)
+    if max_age == shape.top_age and not keeps_start_alone:
         return store.finish_kind(SETS, bands_of(shape)) or bool(bands)
     return bool(bands)
 
@@ -75,23 +71,25 @@ class _Enumeration:
     """Enumerates and stores bands, upward; what is below each of them is stored by then."""
 
     def __init__(
-        self,
-        store: Store,
-        shape: Shape,
-        max_age: int,
-        options: SolveOptions,
-        workers: Workers,
-        scratch: Scratch | None,
+        self, sets: LayerSets, max_age: int, options: SolveOptions, workers: Workers
     ) -> None:
-        self._store, self._shape, self._max_age = store, shape, max_age
-        self._options, self._workers, self._scratch = options, workers, scratch
-        self._slots = slots_per_age(shape)
-        self._check = SelfCheck(shape, options.check, workers.num_threads)
+        self._sets, self._store, self._shape = sets, sets.store, sets.shape
+        self._max_age, self._options, self._workers = max_age, options, workers
+        self._slots = slots_per_age(sets.shape)
+        self._check = SelfCheck(sets.shape, options.check, workers.num_threads)
         self._window: dict[int, AfterstateLayer] = {}
+        self._scratch: Scratch | None = None
 
     def run(self, bands: list[Band]) -> None:
-        sets = LayerSets(self._store)
-        is_again = bands[0] in sets.dropped
+        if not bands:
+            return
+        is_again = bands[0] in self._sets.dropped
+        if not is_again:
+            record = {**self._store.read_run(), "max_age": self._max_age}
+            self._store.write_record("run.json", record)
+        if self._store.keeps_start_alone:
+            budget = self._options.disk or DEFAULT_DISK
+            self._scratch = Scratch(self._store, self._shape, budget)
         name = "again_seconds" if is_again else "forward_seconds"
         title = f"{self._shape.name} forward" + (", again" if is_again else "")
         work = float(sum(self._slots_of(self._ages(band)) for band in bands))
@@ -106,12 +104,12 @@ class _Enumeration:
                     writer.finish()
                     below = LayerSets(self._store, _bands_below(self._shape, band))
                     self._window = _read_window(below, band)
-                builder = self._enumerate(band, sets.ids, progress)
+                builder = self._enumerate(band, progress)
                 reached = self._ages(band)[-1]
                 # The digest of the band before goes into this one's manifest.
                 writer.finish()
                 if self._scratch:
-                    self._expect_again(sets, band, builder)
+                    self._expect_again(band, builder)
                     self._scratch.make_room(band, builder.counts, builder.num_bytes)
                 writer.submit(functools.partial(self._commit, band, builder))
                 timer.save()
@@ -123,11 +121,11 @@ class _Enumeration:
     def _slots_of(self, ages: range) -> int:
         return int(self._slots[ages[0] // 2 : ages[-1] // 2 + 1].sum())
 
-    def _enumerate(self, band: Band, ids: Ids, progress: Progress) -> BandBuilder:
+    def _enumerate(self, band: Band, progress: Progress) -> BandBuilder:
         """Enumerate, check and collect the layers of a band."""
         # A set takes at most about a bit a slot.
         self._store.check_space(SETS, band, 2 * self._slots_of(self._ages(band)) / 8)
-        builder = BandBuilder(ids)
+        builder = BandBuilder(self._sets.ids)
         for age in self._ages(band):
             layer = enumerate_layer(self._shape, age, self._window, self._workers)
             _expect(layer.counts, self._options)
@@ -137,14 +135,14 @@ class _Enumeration:
             progress.advance(age, layer.counts.num_slots, layer.counts.states)
         return builder
 
-    def _expect_again(self, sets: LayerSets, band: Band, builder: BandBuilder) -> None:
+    def _expect_again(self, band: Band, builder: BandBuilder) -> None:
         """A band that is enumerated again has the counts that it had."""
-        for counts in builder.counts if band in sets.dropped else ():
-            if counts != sets.layer_counts(counts.age):
+        for counts in builder.counts if band in self._sets.dropped else ():
+            before = self._sets.layer_counts(counts.age)
+            if counts != before:
                 raise SelfCheckFailed(
                     f"age {counts.age}: {counts.states:,} states enumerated again, "
-                    f"{sets.layer_counts(counts.age).states:,} before, or other counts differ; "
-                    "all bands below are safe"
+                    f"{before.states:,} before, or other counts differ; all bands below are safe"
                 )
 
     def _commit(self, band: Band, builder: BandBuilder) -> None:

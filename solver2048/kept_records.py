@@ -59,7 +59,7 @@ def drop_band(store: Store, band: Band) -> None:
         return
     if not manifest["is_complete"]:
         raise ValueError(f"{SETS}/{band.name} was cut short")
-    if read_kept(store, COUNTS, band) is None:
+    if not (store.path / record_name(COUNTS, band)).exists():
         store.write_record(
             record_name(COUNTS, band),
             {

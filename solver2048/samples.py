@@ -11,19 +11,21 @@ from .board import tile_exponents, unpack_boards
 from .rules import Board
 from .shape import Shape
 
-SEARCHED_WORDS = 1 << 12
+SEARCHED_WORDS = 1 << 8
 """Up to so many words of a bitmap are searched for members; of more, some are picked blindly."""
 
 
 def random_members(
     rng: np.random.Generator, bitmap: NDArray[np.uint64], count: int
 ) -> NDArray[np.uint64]:
-    """About `count` members of a bitmap, at most one a word; none where all words are empty."""
-    if len(bitmap) > SEARCHED_WORDS:
-        words = np.unique(rng.integers(len(bitmap), size=4 * count))
-        words = words[bitmap[words] != 0]
-    else:
-        words = np.flatnonzero(bitmap)
+    """About `count` members of a bitmap, all if there are no more; of a large one, one a word."""
+    if len(bitmap) <= SEARCHED_WORDS:
+        words = np.ascontiguousarray(bitmap)
+        members = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
+        chosen = rng.choice(members, min(count, len(members)), replace=False)
+        return chosen.astype(np.uint64)
+    words = np.unique(rng.integers(len(bitmap), size=4 * count))
+    words = words[bitmap[words] != 0]
     chosen = rng.choice(words, min(count, len(words)), replace=False)
     bits = np.unpackbits(bitmap[chosen].view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
     # The greatest of as many random numbers: one of the bits that are set, all alike.

@@ -48,7 +48,7 @@ class SelfCheck:
         age = int(layer.index.age)
         rng = np.random.default_rng([age, 0])
         work = FORWARD_NS * layer.counts.state_members
-        count = max(1, int(self._share * work / FORWARD_CHECK_NS))
+        count = _count(self._share * work / FORWARD_CHECK_NS, layer.counts.state_members)
         members = random_members(rng, layer.states, count)
         others = self._non_members(rng, layer, count)
         for board in self._boards(layer.index, members):
@@ -133,7 +133,8 @@ class SelfCheck:
             return
         age = int(layer.index.age)
         rng = np.random.default_rng([age, 1])
-        count = max(1, int(self._share * BACKWARD_NS * len(layer.values) / BACKWARD_CHECK_NS))
+        work = BACKWARD_NS * len(layer.values)
+        count = _count(self._share * work / BACKWARD_CHECK_NS, len(layer.values))
         checks = (
             (afterstates, functools.partial(self._mean_of_spawns, problem, age, window)),
             (layer, functools.partial(self._best_move, problem, afterstates)),
@@ -180,6 +181,10 @@ class SelfCheck:
             raise _failure(int(layer.index.age), lost, "has no value, though a game leads to it")
         found: list[float] = layer.values[_positions(layer, slots)].tolist()
         return found
+
+
+def _count(affordable: float, members: int) -> int:
+    return max(1, min(int(affordable), members))
 
 
 def _positions(layer: StateValues, slots: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -115,7 +115,7 @@ def _check_sets(store: Store, findings: Findings, bands: _BandCheck) -> list[Ban
         _note_strays(store, findings, store.stray_files(SETS, band))
         _check_parents(store, findings, SETS, band)
     expected = [b for b in bands_of(shape) if b.first < sets.max_age and b not in kept]
-    _check_gaps(store, findings, SETS, expected)
+    _check_gaps(store, findings, SETS, COUNTS, expected)
     is_complete = sets.max_age == shape.top_age and sound == list(bands_of(shape))
     is_complete &= not store.keeps_start_alone
     _check_catalogue(store, findings, SETS, is_complete)
@@ -146,7 +146,7 @@ def _check_values_kind(
     # Values are written downward.
     lowest = every[0] if is_finished else min(sound, default=None)
     expected = [b for b in every if ((lowest and b > lowest) or is_finished) and b not in sound]
-    _check_gaps(store, findings, kind, expected)
+    _check_gaps(store, findings, kind, kind, expected)
     _check_catalogue(store, findings, kind, is_finished and sound == every and not starts_alone)
     state = "complete" if is_finished else "not complete yet"
     findings.checks.append(f"{kind}: {len(sound)} of {len(every)} bands, {state}")
@@ -200,11 +200,15 @@ def _check_record(store: Store, kind: str, band: Band) -> None:
         raise SolutionDamaged(f"{record_name(kind, band)} has other ages")
 
 
-def _check_gaps(store: Store, findings: Findings, kind: str, expected: list[Band]) -> None:
+def _check_gaps(
+    store: Store, findings: Findings, kind: str, kept_kind: str, expected: list[Band]
+) -> None:
+    is_kept = store.keeps_start_alone
     for band in expected:
+        name = record_name(kept_kind, band) if is_kept else f"{kind}/{band.name}"
         # A solve that goes on meanwhile may have written it by now.
-        if not (store.path / kind / band.name).exists():
-            findings.add(f"{kind}/{band.name}", f"{kind}/{band.name}: the band is missing")
+        if not (store.path / kind / band.name).exists() and not (store.path / name).exists():
+            findings.add(name, f"{name}: the band is missing")
 
 
 def _check_parents(store: Store, findings: Findings, kind: str, band: Band) -> None:
