@@ -6,12 +6,15 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .errors import SolutionDamaged
+from .findings import Findings
 from .layer import Band, LayerCounts
 from .records import SETS
 from .store import MANIFEST, Store
@@ -44,6 +47,24 @@ def read_kept(store: Store, kind: str, band: Band) -> dict[str, Any] | None:
 def kept_counts(record: dict[str, Any]) -> list[LayerCounts]:
     """The counts of a band's ages, by its record."""
     return [LayerCounts.from_record(layer) for layer in record["layers"]]
+
+
+def sound_records(store: Store, findings: Findings, kind: str, bands: Iterable[Band]) -> list[Band]:
+    """The bands that a sound record stands for; what is wrong with others is noted."""
+    return [
+        band
+        for band in bands
+        if (store.path / record_name(kind, band)).exists()
+        and findings.attempt(
+            record_name(kind, band), functools.partial(_check_record, store, kind, band)
+        )
+    ]
+
+
+def _check_record(store: Store, kind: str, band: Band) -> None:
+    record = read_kept(store, kind, band) or {}
+    if [layer["age"] for layer in record["layers"]] != list(band.ages):
+        raise SolutionDamaged(f"{record_name(kind, band)} has other ages")
 
 
 def band_bytes(store: Store, band: Band) -> dict[str, int]:

@@ -51,7 +51,10 @@ class SelfCheck:
         count = _count(self._share * work / FORWARD_CHECK_NS, layer.counts.state_members)
         members = random_members(rng, layer.states, count)
         others = self._non_members(rng, layer, count)
-        for board in self._boards(layer.index, members):
+        is_canonical = self._are_canonical(layer.index, members)
+        for i, board in enumerate(self._boards(layer.index, members)):
+            if not is_canonical[i]:
+                raise _failure(age, board, "is among the states in a form that is not canonical")
             self._check_moves(layer, board)
             if not self._is_spawned(age, board, window):
                 raise _failure(age, board, "is among the states, but no spawn leads to it")
@@ -108,9 +111,13 @@ class SelfCheck:
         """Some slots of a layer that stand for a board but are not among its states."""
         slots = rng.integers(int(layer.index.num_slots), size=count, dtype=np.uint64)
         slots = slots[~holds(layer.states, slots)]
-        own = board_slots(self._shape, layer.index, slot_boards(self._shape, layer.index, slots))
-        canonical: NDArray[np.uint64] = slots[own == slots]
-        return canonical
+        return slots[self._are_canonical(layer.index, slots)]
+
+    def _are_canonical(self, index: LayerIndex, slots: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Whether slots are those that their boards have."""
+        codes = slot_boards(self._shape, index, slots)
+        is_own: NDArray[np.bool_] = board_slots(self._shape, index, codes) == slots
+        return is_own
 
     def _boards(self, index: LayerIndex, slots: NDArray[np.uint64]) -> list[Board]:
         return rule_boards(self._shape, slot_boards(self._shape, index, slots))

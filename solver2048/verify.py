@@ -13,7 +13,7 @@ from .catalogue import Catalogue
 from .errors import SolutionDamaged, UsageError
 from .files import parse_record, read_file
 from .findings import Findings, Problem
-from .kept_records import COUNTS, read_kept, record_name
+from .kept_records import COUNTS, record_name, sound_records
 from .kernels.members import count_members, count_missing_images
 from .layer import Band
 from .layer_index import build_layer_index
@@ -107,7 +107,7 @@ def _check_sets(store: Store, findings: Findings, bands: _BandCheck) -> list[Ban
     """Returns the bands whose manifests are sound."""
     shape = stored_shape(store)
     sound = _sound_bands(store, findings, SETS)
-    kept = _check_kept(store, findings, COUNTS)
+    kept = sound_records(store, findings, COUNTS, bands_of(shape))
     sets = LayerSets(store, sorted({*sound, *kept}))
     for band in sound:
         check = functools.partial(_check_set_band, sets, band, bands)
@@ -130,8 +130,11 @@ def _check_values_kind(
     if not findings.attempt(f"{kind}/{OBJECTIVE}", check_objective):
         return
     starts_alone = store.keeps_start_alone
-    find_sound = _check_kept if starts_alone else _sound_bands
-    sound = find_sound(store, findings, kind)
+    every = list(bands_of(stored_shape(store)))
+    if starts_alone:
+        sound = sound_records(store, findings, kind, every)
+    else:
+        sound = _sound_bands(store, findings, kind)
     for band in () if starts_alone else sound:
         check = functools.partial(bands.check_bytes, kind, band, (VALUES_NAME,))
         findings.attempt(f"{kind}/{band.name}", check)
@@ -142,7 +145,6 @@ def _check_values_kind(
     is_finished = (store.path / result).exists()
     if is_finished:
         findings.attempt(result, functools.partial(_check_result, store, kind))
-    every = list(bands_of(stored_shape(store)))
     # Values are written downward.
     lowest = every[0] if is_finished else min(sound, default=None)
     expected = [b for b in every if ((lowest and b > lowest) or is_finished) and b not in sound]
@@ -180,24 +182,6 @@ def _sound_bands(store: Store, findings: Findings, kind: str) -> list[Band]:
 def _check_manifest(store: Store, kind: str, band: Band) -> None:
     if store.stored_manifest(kind, band) is None:
         raise SolutionDamaged(f"{store.path / kind / band.name / MANIFEST} is missing")
-
-
-def _check_kept(store: Store, findings: Findings, kind: str) -> list[Band]:
-    """The bands that a sound record stands for; what is wrong with others is noted."""
-    return [
-        band
-        for band in bands_of(stored_shape(store))
-        if (store.path / record_name(kind, band)).exists()
-        and findings.attempt(
-            record_name(kind, band), functools.partial(_check_record, store, kind, band)
-        )
-    ]
-
-
-def _check_record(store: Store, kind: str, band: Band) -> None:
-    ages = [int(layer["age"]) for layer in (read_kept(store, kind, band) or {})["layers"]]
-    if ages != list(band.ages):
-        raise SolutionDamaged(f"{record_name(kind, band)} has other ages")
 
 
 def _check_gaps(
