@@ -125,6 +125,7 @@ class PeakSize:
 
 def test_eight_spans_give_the_same_start_values(solved, tmp_path, small_bands, spans, monkeypatch):
     expected = start_of(solved(SHAPE, values="float64"))
+    spans.clear()
     small_bands(BAND_SLOTS)
     path = tmp_path / "s"
     with PeakSize(path, monkeypatch) as peak:
@@ -147,6 +148,7 @@ def test_another_objective_and_both_ids(ids, solved, tmp_path, small_bands, span
     solved("2x3", objective="tile:32", values="float64", ids=ids)
     whole = solved("2x3", values="float64", ids=ids)
     expected = start_of(whole), start_of(whole, "tile-32")
+    spans.clear()
     small_bands(KILL_BAND_SLOTS)
     path = tmp_path / "s"
     options = SolveOptions(keep="start", disk=KILL_DISK, ids=ids)
@@ -258,7 +260,7 @@ def test_kills(trials, tmp_path, rng):
 
 
 @pytest.mark.parametrize(
-    ("place", "steps"), [("write_band", 2), ("discard", 2), ("write_record", 9)]
+    ("place", "steps"), [("write_band", 3), ("discard", 3), ("write_record", 15)]
 )
 def test_stopped_between_any_two_steps(place, steps, tmp_path, small_bands, monkeypatch):
     """An error before every n-th step of a kind, and the next run goes on."""
