@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from elias_fano.ranked import rank_bitmap
 
@@ -17,14 +18,17 @@ from .backward import Problem, StateValues, start_values, value_layer
 from .bands import bands_of
 from .board import format_board, unpack_boards
 from .forward import START_AGES, start_boards
+from .kept_records import UNSTORED, StatisticsBuilder, drop_band, read_kept, record_name
 from .layer import Band, LayerCounts
 from .layer_index import build_layer_index
 from .layer_sets import LayerSets
 from .layer_values import ValueBandBuilder, Values
+from .objective import Objective
 from .options import SolveOptions
 from .progress import Progress
 from .progress_log import ProgressLog
-from .records import RESULT
+from .records import OBJECTIVE, RESULT
+from .self_check import SelfCheck
 from .store import Store
 from .value_format import ValueFormat
 from .workers import Workers
@@ -36,7 +40,7 @@ SLOT_WORK, STATE_WORK, AFTERSTATE_WORK = 0.5, 32.0, 19.0
 def backward_pass(
     store: Store,
     problem: Problem,
-    value_format: ValueFormat,
+    value_format: ValueFormat | None,
     options: SolveOptions,
     workers: Workers,
     until: Band | None = None,
@@ -44,14 +48,21 @@ def backward_pass(
 ) -> bool:
     """Compute and store the values of all bands, from the last checkpoint if there is one.
 
-    `until` is the last band wanted of a pass that is not to be finished now.
-    Returns whether there was anything to do.
+    `until` is the last band wanted of a pass that is not to be finished now. Without a format no
+    values are stored, only their statistics; sets that are not needed any more are dropped, and
+    the pass ends with a checkpoint. Returns whether there was anything to do.
     """
     objective = problem.objective
     kind = objective.values_kind
-    store.create_kind(kind, {"objective": objective.name, "values": value_format.name})
-    missing = [band for band in bands_of(problem.shape) if not store.is_done(kind, band)]
+    format_name = value_format.name if value_format else UNSTORED
+    store.create_kind(kind, {"objective": objective.name, "values": format_name})
+    missing = [b for b in bands_of(problem.shape) if not is_valued(store, kind, b)]
     is_finished = store.read_record(f"{kind}/{RESULT}") is not None
+    if value_format is None:
+        _value_bands(
+            store, problem, None, until or bands_of(problem.shape)[0], options, workers, log
+        )
+        return True
     if missing or not is_finished:
         lowest = min(missing) if is_finished else until or bands_of(problem.shape)[0]
         _value_bands(store, problem, value_format, lowest, options, workers, log)
@@ -61,10 +72,15 @@ def backward_pass(
     return bool(missing) or not is_finished or not has_catalogue
 
 
+def is_valued(store: Store, kind: str, band: Band) -> bool:
+    """Whether the values of a band, or what stays of them, are stored."""
+    return (store.path / record_name(kind, band)).is_file() or store.is_done(kind, band)
+
+
 def _value_bands(
     store: Store,
     problem: Problem,
-    value_format: ValueFormat,
+    value_format: ValueFormat | None,
     lowest: Band,
     options: SolveOptions,
     workers: Workers,
@@ -74,9 +90,10 @@ def _value_bands(
     objective = problem.objective
     kind = objective.values_kind
     sets = LayerSets(store)
-    window = _read_checkpoint(sets, problem, kind)
+    window = _read_window(sets, problem)
     first_known = min(window, default=problem.shape.top_age + 2)
     bands = [band for band in reversed(sets.bands) if lowest.first <= band.first < first_known]
+    check = SelfCheck(problem.shape, options.check, workers.num_threads)
     starts: dict[int, float] = {}
     last_checkpoint = time.monotonic()
     total_work = sum(_work(sets.layer_counts(age)) for band in bands for age in band.ages)
@@ -97,8 +114,8 @@ def _value_bands(
             stored = reading.result()
             if options.overlaps and number + 1 < len(bands):
                 reading = reader.submit(sets.read_band, bands[number + 1])
-            builder = ValueBandBuilder(sets, band, value_format)
-            is_new = not store.is_done(kind, band)
+            builder = _builder(sets, band, value_format)
+            is_new = not is_valued(store, kind, band)
             if is_new:
                 store.check_space(kind, band, builder.num_bytes)
             for age in reversed(band.ages):
@@ -107,6 +124,9 @@ def _value_bands(
                     problem, age, rank_bitmap(stored.bitmap(age, "states")), afterstates, window,
                     workers,
                 )  # fmt: skip
+                check.backward(
+                    problem, layer, StateValues(layer.index, afterstates, values), window
+                )
                 builder.add(age, values, stored, afterstates)
                 # 2 GB in the largest layers, while the next is computed.
                 del values, afterstates
@@ -124,20 +144,37 @@ def _value_bands(
                     reading = reader.submit(sets.read_band, bands[number + 1])
             # None from the start boards on: their values would be lost to a resumed run.
             is_early = band.first > max(START_AGES.values())
-            if is_early and time.monotonic() - last_checkpoint >= options.checkpoint_seconds:
+            is_due = time.monotonic() - last_checkpoint >= options.checkpoint_seconds
+            is_end = value_format is None and band == bands[-1]
+            if is_early and (is_due or is_end):
                 writer.finish()
                 store.checkpoint(kind).write({age: layer.values for age, layer in window.items()})
                 last_checkpoint = time.monotonic()
                 if log:
                     log.saved(band.first)
+                if value_format is None:
+                    _drop_above(sets, max(window))
             timer.save()
         writer.finish()
     if lowest.first > min(START_AGES.values()):
         return
     if store.read_record(f"{kind}/{RESULT}") is None:
-        result = _result(sets, problem, value_format, starts, Values(sets, objective))
+        result = _result(sets, problem, value_format, starts)
         store.write_record(f"{kind}/{RESULT}", result)
     store.checkpoint(kind).drop()
+
+
+def _builder(
+    sets: LayerSets, band: Band, value_format: ValueFormat | None
+) -> ValueBandBuilder | StatisticsBuilder:
+    return ValueBandBuilder(sets, band, value_format) if value_format else StatisticsBuilder(band)
+
+
+def _drop_above(sets: LayerSets, age: int) -> None:
+    """Drop the bands that no pass needs which goes on from a checkpoint up to an age."""
+    for band in sets.bands:
+        if band.first > age:
+            drop_band(sets.store, band)
 
 
 def _work(counts: LayerCounts) -> float:
@@ -149,17 +186,25 @@ def _work(counts: LayerCounts) -> float:
     )
 
 
-def _read_checkpoint(sets: LayerSets, problem: Problem, kind: str) -> dict[int, StateValues]:
-    """The window of a backward pass that was stopped; empty if it has to start at the top.
+def read_checkpoint(store: Store, problem: Problem) -> dict[int, NDArray[np.float64]]:
+    """The state values of the last checkpoint by age; none if the pass has to start at the top.
 
     That is so too where a band above the checkpoint has been lost.
     """
-    checkpoint = sets.store.checkpoint(kind).read()
-    above = [band for band in sets.bands if band.last >= min(checkpoint, default=0)]
-    if not checkpoint or not all(sets.store.is_done(kind, band) for band in above):
+    kind = problem.objective.values_kind
+    if store.read_record(f"{kind}/{OBJECTIVE}") is None:
         return {}
+    checkpoint = store.checkpoint(kind).read()
+    lowest = min(checkpoint, default=problem.shape.top_age)
+    above = [band for band in bands_of(problem.shape) if band.last >= lowest]
+    return checkpoint if all(is_valued(store, kind, band) for band in above) else {}
+
+
+def _read_window(sets: LayerSets, problem: Problem) -> dict[int, StateValues]:
+    """The window of a backward pass that was stopped; empty if it has to start at the top."""
+    checkpoint = read_checkpoint(sets.store, problem)
     window = {}
-    for band in above:
+    for band in sets.bands:
         if checkpoint.keys().isdisjoint(band.ages):
             continue
         stored = sets.read_band(band)
@@ -172,9 +217,8 @@ def _read_checkpoint(sets: LayerSets, problem: Problem, kind: str) -> dict[int, 
 def _result(
     sets: LayerSets,
     problem: Problem,
-    value_format: ValueFormat,
+    value_format: ValueFormat | None,
     starts: dict[int, float],
-    values: Values,
 ) -> dict[str, Any]:
     """What a finished objective says: start values in full, and the bound of what is stored."""
     shape = problem.shape
@@ -190,13 +234,27 @@ def _result(
         "identity": sets.store.kind_identity(problem.objective.values_kind),
         "objective": problem.objective.name,
         "spawn4": p4,
-        "values": value_format.name,
-        "max_value": values.max_value,
-        "rounding_bound": float(value_format.rounding_bound(values.max_value)),
+        **_bounds(sets, problem.objective, value_format),
         "start_classes": classes,
         "random_start": math.fsum(shares[name] * classes[name] for name in classes),
         "start_boards": {
             format_board(board): starts[int(code)]
             for board, code in zip(boards, codes, strict=True)
         },
+    }
+
+
+def _bounds(
+    sets: LayerSets, objective: Objective, value_format: ValueFormat | None
+) -> dict[str, Any]:
+    """How values are stored, the largest of them, and how far what is stored can be off."""
+    if value_format is None:
+        kept = [read_kept(sets.store, objective.values_kind, b) for b in bands_of(sets.shape)]
+        largest = max(layer["max"] for record in kept if record for layer in record["layers"])
+        return {"values": UNSTORED, "max_value": largest, "rounding_bound": 0.0}
+    largest = Values(sets, objective).max_value
+    return {
+        "values": value_format.name,
+        "max_value": largest,
+        "rounding_bound": float(value_format.rounding_bound(largest)),
     }

@@ -18,7 +18,7 @@ from .cli_command import EXIT_CODES, Command, remedy
 from .cli_plan import plan
 from .cli_status import status
 from .errors import SolutionDamaged, SolverError, UsageError
-from .options import DEFAULT_SAMPLE, DEFAULT_SHARE, LEVELS
+from .options import DEFAULT_CHECK, DEFAULT_SAMPLE, DEFAULT_SHARE, KEEPS, LEVELS
 
 if TYPE_CHECKING:
     from .repair import Repairs
@@ -50,7 +50,8 @@ _path_argument = click.argument("path", type=click.Path())
 
 
 @_command(example="solver2048 solve\nsolver2048 solve 3x3 --objective tile:512\n"
-          "solver2048 solve 4x3 --max-age 300")  # fmt: skip
+          "solver2048 solve 4x3 --max-age 300\n"
+          "solver2048 solve 4x3 --keep start --disk 60GiB")  # fmt: skip
 @click.argument("shape", default="3x3")
 @click.option("--out", type=click.Path(), help="Directory.  [default: solutions/SHAPE]")
 @click.option("--threads", type=int, help="Number of threads.  [default: all processors]")
@@ -69,24 +70,38 @@ _path_argument = click.argument("path", type=click.Path())
 @click.option("--memory", metavar="BYTES",
               help="Bound, such as 20GiB.  [default: the machine's, less a margin]")  # fmt: skip
 @click.option("--force", is_flag=True, help="Go on even if it is forecast not to fit.")
+@click.option("--keep", type=click.Choice(KEEPS),
+              help="What stays; start: no sets, no values, but those of the start boards, and "
+              "counts.  [default: solution]")  # fmt: skip
+@click.option(
+    "--disk",
+    metavar="SIZE",
+    help="Disk space to work in where only the start is kept.  [default: 60GiB]",
+)
+@click.option("--check", type=click.FloatRange(0, 1), default=DEFAULT_CHECK, show_default=True,
+              metavar="SHARE",
+              help="Share of the time for computing samples again, by the slow rules.")  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @_json_option
 def solve(shape: str, out: str | None, threads: int | None, max_age: int | None, objective: str,
           values: str | None, spawn4: float | None, ids: str | None, expect_counts: str | None,
-          memory: str | None, force: bool, quiet: bool, as_json: bool) -> None:  # fmt: skip
+          memory: str | None, force: bool, keep: str | None, disk: str | None, check: float,
+          quiet: bool, as_json: bool) -> None:  # fmt: skip
     """Solve SHAPE (ROWSxCOLUMNS, default 3x3), or go on with a solve that was stopped."""
     # A service that ends us gets the same clean end as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     from .amounts import parse_bytes
     from .counts_file import read_counts
     from .lock import DirectoryLock
-    from .options import SolveOptions, check_options
+    from .options import SolveOptions, check_mode, check_options
     from .shape import parse_shape
 
     board_shape = parse_shape(shape)
     check_options(board_shape, objective=objective, values=values, spawn4=spawn4, threads=threads,
                   max_age=max_age)  # fmt: skip
     memory_bytes = parse_bytes(memory) if memory else None
+    budget = None if disk is None else parse_bytes(disk)
+    check_mode(SolveOptions(keep=keep, values=values, disk=budget, check=check))
     expected_counts = read_counts(expect_counts) if expect_counts else {}
     path = out or f"solutions/{board_shape.name}"
     click.get_current_context().params["path"] = path  # what an error's remedy names
@@ -101,6 +116,9 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
             values=values,
             spawn4=spawn4,
             ids=ids,
+            keep=keep,
+            disk=budget,
+            check=check,
             threads=threads,
             max_age=max_age,
             memory_bytes=memory_bytes,

@@ -8,6 +8,7 @@ SolverError
 ├── NoSolution            6  nothing there, or a solution of another kind
 ├── SolutionInUse         7  another process is solving into the directory
 ├── SolutionDamaged       8  a stored part is missing or fails its checksum
+├── SelfCheckFailed       8  a layer just computed differs from what the slow rules say
 ├── NoSpace               9  not enough disk or memory, or a write that failed
 └── PublishedMismatch    10  a result differs from a published figure
 """
@@ -46,6 +47,10 @@ class SolutionInUse(SolverError):
 
 
 class SolutionDamaged(SolverError):
+    exit_code = 8
+
+
+class SelfCheckFailed(SolverError):
     exit_code = 8
 
 

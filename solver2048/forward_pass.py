@@ -7,16 +7,18 @@ import functools
 from .age_counts import count_ages
 from .background import BackgroundWriter, RunTimer
 from .bands import bands_of, slots_per_age
-from .errors import PublishedMismatch
+from .errors import PublishedMismatch, SelfCheckFailed
 from .forward import AfterstateLayer, Layer, enumerate_layer
 from .layer import Band, LayerCounts
 from .layer_index import build_layer_index
 from .layer_sets import KIND as SETS
 from .layer_sets import BandBuilder, LayerSets
-from .options import SolveOptions
+from .options import DEFAULT_DISK, SolveOptions
 from .progress import Progress
 from .progress_log import ProgressLog
 from .rates import FORWARD
+from .scratch import Scratch
+from .self_check import SelfCheck
 from .shape import Shape
 from .store import Store
 from .workers import Workers
@@ -30,14 +32,23 @@ def forward_pass(
     workers: Workers,
     log: ProgressLog | None = None,
 ) -> bool:
-    """Enumerate and store the missing bands up to an age; returns whether there were any."""
-    for counts in LayerSets(store).counts():
-        _expect(counts, options)
-    bands = [b for b in bands_of(shape) if b.first <= max_age and not _reaches(store, b, max_age)]
-    if bands:
-        store.write_record("run.json", {**store.read_run(), "max_age": max_age})
-        _enumerate_bands(store, shape, bands, max_age, options, workers, log)
-    if max_age == shape.top_age:
+    """Enumerate and store the missing bands up to an age; returns whether there were any.
+
+    Where the start values alone are kept, bands are dropped on the way to stay within the budget,
+    and those below that an age does not come from are not missing.
+    """
+    keeps_start_alone = store.keeps_start_alone
+    bands = [b for b in bands_of(shape) if b.first <= max_age]
+    if keeps_start_alone:
+        bands = bands[_first_missing(store, shape, bands, max_age) :]
+    else:
+        bands = [band for band in bands if not _reaches(store, band, max_age)]
+    if bands or options.expected_counts:
+        sets = LayerSets(store)
+        for counts in sets.counts():
+            _expect(counts, options)
+        _Enumeration(sets, max_age, options, workers, log).run(bands)
+    if max_age == shape.top_age and not keeps_start_alone:
         return store.finish_kind(SETS, bands_of(shape)) or bool(bands)
     return bool(bands)
 
@@ -50,68 +61,131 @@ def _reaches(store: Store, band: Band, max_age: int) -> bool:
     return bool(manifest["is_complete"]) or int(manifest["layers"][-1]["age"]) + 2 > max_age
 
 
-def _enumerate_bands(
-    store: Store,
-    shape: Shape,
-    bands: list[Band],
-    max_age: int,
-    options: SolveOptions,
-    workers: Workers,
-    log: ProgressLog | None,
-) -> None:
-    """Enumerate and store bands, upward; what is below each of them is stored by then."""
-    slots = slots_per_age(shape)
-    counts = count_ages(shape, max_age, expected=options.expected_counts)
-    work = dict(zip(counts.ages.tolist(), FORWARD.kernels.of(counts).tolist(), strict=True))
-    total_work = sum(work[age] for b in bands for age in b.ages if age <= max_age)
-    if log:
-        log.begin("forward", sum(work.values()) - total_work, sum(work.values()))
-    ids = LayerSets(store).ids
-    window: dict[int, AfterstateLayer] = {}
-    reached = 0
-    with (
-        RunTimer(store, "forward_seconds") as timer,
-        Progress(
-            f"{shape.name} forward",
-            total_work,
-            enabled=options.show_progress,
-            on_layer=log.advance if log else None,
-        ) as progress,
-        BackgroundWriter() as writer,
-    ):
-        for band in bands:
-            if band.first != reached + 2:
-                writer.finish()
-                window = _read_window(LayerSets(store), band)
-            ages = range(band.first, min(band.last, max_age) + 1, 2)
-            # A set takes at most about a bit a slot.
-            forecast = 2 * float(slots[ages[0] // 2 : ages[-1] // 2 + 1].sum()) / 8
-            store.check_space(SETS, band, forecast)
-            builder = BandBuilder(ids)
-            for age in ages:
-                layer = enumerate_layer(shape, age, window, workers)
-                _expect(layer.counts, options)
-                builder.add(layer)
-                _slide(window, layer, age)
-                progress.advance(age, work[age], layer.counts.states)
-                del layer  # its states, while the next are enumerated
-            reached = ages[-1]
-            # The digest of the band before goes into this one's manifest.
-            writer.finish()
-            if log and band.first > 4:
-                log.saved(band.first - 2)
-            parents = {
-                f"{SETS}/{below.name}": store.manifest_digest(SETS, below)
-                for below in _bands_below(shape, band)
-            }
-            is_complete = band.last <= max_age
-            writer.submit(functools.partial(builder.commit, store, band, is_complete, parents))
-            if not options.overlaps:
-                writer.finish()
-            timer.save()
-        writer.finish()
+def _first_missing(store: Store, shape: Shape, bands: list[Band], max_age: int) -> int:
+    """Number of the band from which on to enumerate so that the last one is stored.
+
+    The nearest below for which the bands that it comes from are stored.
+    """
+    number = len(bands)
+    if _reaches(store, bands[-1], max_age):
+        return number
+    number -= 1
+    while not all(store.is_done(SETS, below) for below in _bands_below(shape, bands[number])):
+        number -= 1
+    return number
+
+
+class _Enumeration:
+    """Enumerates and stores bands, upward; what is below each of them is stored by then."""
+
+    def __init__(
+        self,
+        sets: LayerSets,
+        max_age: int,
+        options: SolveOptions,
+        workers: Workers,
+        log: ProgressLog | None,
+    ) -> None:
+        self._sets, self._store, self._shape = sets, sets.store, sets.shape
+        self._max_age, self._options, self._workers = max_age, options, workers
+        self._log = log
+        counts = count_ages(sets.shape, max_age, expected=options.expected_counts)
+        works = FORWARD.kernels.of(counts).tolist()
+        self._work = dict(zip(counts.ages.tolist(), works, strict=True))
+        self._slots = slots_per_age(sets.shape)
+        self._check = SelfCheck(sets.shape, options.check, workers.num_threads)
+        self._window: dict[int, AfterstateLayer] = {}
+        self._scratch: Scratch | None = None
+
+    def run(self, bands: list[Band]) -> None:
+        if not bands:
+            return
+        is_again = bands[0] in self._sets.dropped
+        if not is_again:
+            record = {**self._store.read_run(), "max_age": self._max_age}
+            self._store.write_record("run.json", record)
+        if self._store.keeps_start_alone:
+            budget = self._options.disk or DEFAULT_DISK
+            self._scratch = Scratch(self._store, self._shape, budget)
+        name = "again_seconds" if is_again else "forward_seconds"
+        title = f"{self._shape.name} forward" + (", again" if is_again else "")
+        work = sum(self._work[age] for band in bands for age in self._ages(band))
+        log = self._log
         if log:
-            log.saved(reached)
+            whole = sum(self._work.values())
+            log.begin("forward", whole - work, whole)
+        reached = 0
+        with (
+            RunTimer(self._store, name) as timer,
+            Progress(
+                title,
+                work,
+                enabled=self._options.show_progress,
+                on_layer=log.advance if log else None,
+            ) as progress,
+            BackgroundWriter() as writer,
+        ):
+            for band in bands:
+                if band.first != reached + 2:
+                    writer.finish()
+                    below = LayerSets(self._store, _bands_below(self._shape, band))
+                    self._window = _read_window(below, band)
+                builder = self._enumerate(band, progress)
+                reached = self._ages(band)[-1]
+                # The digest of the band before goes into this one's manifest.
+                writer.finish()
+                if log and band.first > 4:
+                    log.saved(band.first - 2)
+                if self._scratch:
+                    self._expect_again(band, builder)
+                    self._scratch.make_room(band, builder.counts, builder.num_bytes)
+                writer.submit(functools.partial(self._commit, band, builder))
+                if not self._options.overlaps:
+                    writer.finish()
+                timer.save()
+            writer.finish()
+            if log:
+                log.saved(reached)
+
+    def _ages(self, band: Band) -> range:
+        return range(band.first, min(band.last, self._max_age) + 1, 2)
+
+    def _slots_of(self, ages: range) -> int:
+        return int(self._slots[ages[0] // 2 : ages[-1] // 2 + 1].sum())
+
+    def _enumerate(self, band: Band, progress: Progress) -> BandBuilder:
+        """Enumerate, check and collect the layers of a band."""
+        # A set takes at most about a bit a slot.
+        self._store.check_space(SETS, band, 2 * self._slots_of(self._ages(band)) / 8)
+        builder = BandBuilder(self._sets.ids)
+        for age in self._ages(band):
+            layer = enumerate_layer(self._shape, age, self._window, self._workers)
+            _expect(layer.counts, self._options)
+            self._check.forward(layer, self._window)
+            builder.add(layer)
+            _slide(self._window, layer, age)
+            progress.advance(age, self._work[age], layer.counts.states)
+            del layer  # its states, while the next are enumerated
+        return builder
+
+    def _expect_again(self, band: Band, builder: BandBuilder) -> None:
+        """A band that is enumerated again has the counts that it had."""
+        for counts in builder.counts if band in self._sets.dropped else ():
+            before = self._sets.layer_counts(counts.age)
+            if counts != before:
+                raise SelfCheckFailed(
+                    f"age {counts.age}: {counts.states:,} states enumerated again, "
+                    f"{before.states:,} before, or other counts differ; all bands below are safe"
+                )
+
+    def _commit(self, band: Band, builder: BandBuilder) -> None:
+        parents = {
+            f"{SETS}/{below.name}": self._store.manifest_digest(SETS, below)
+            for below in _bands_below(self._shape, band)
+        }
+        builder.commit(self._store, band, band.last <= self._max_age, parents)
+        if self._scratch:
+            self._scratch.add(band)
 
 
 def _slide(window: dict[int, AfterstateLayer], layer: Layer, age: int) -> None:
@@ -120,9 +194,9 @@ def _slide(window: dict[int, AfterstateLayer], layer: Layer, age: int) -> None:
 
 
 def _read_window(sets: LayerSets, band: Band) -> dict[int, AfterstateLayer]:
-    """The afterstates of the two ages before a band, from the bands stored."""
+    """The afterstates of the two ages before a band, from the sets of those bands alone."""
     window = {}
-    for below in _bands_below(sets.shape, band):
+    for below in sets.bands:
         stored = sets.read_band(below)
         for age in (band.first - 4, band.first - 2):
             if age in below.ages:

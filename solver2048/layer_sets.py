@@ -15,6 +15,7 @@ from .bands import bands_of
 from .errors import NotSolved, SolutionDamaged, UsageError
 from .forward import Layer
 from .ids import Ids, Part, make_ids
+from .kept_records import COUNTS, read_kept
 from .layer import Band, LayerCounts
 from .records import SETS
 from .shape import SHAPES, Shape
@@ -45,6 +46,16 @@ class BandBuilder:
             self._num_words[name] += len(words)
             self._words[name].append(words)
         self._records.append(record)
+
+    @property
+    def counts(self) -> list[LayerCounts]:
+        """Counts of the layers so far."""
+        return [LayerCounts.from_record(record) for record in self._records]
+
+    @property
+    def num_bytes(self) -> int:
+        """Size of the sets before they are compressed."""
+        return 8 * sum(self._num_words.values())
 
     def commit(self, store: Store, band: Band, is_complete: bool, parents: dict[str, str]) -> None:
         """Write the band; `is_complete` unless it was cut short of its last age."""
@@ -133,6 +144,7 @@ class LayerSets:
 
     ids : what its sets hold
     bands : the stored bands, upward; the last may be cut short
+    dropped : bands of which only the counts are there
     gaps : bands that are not there though one above them is
     """
 
@@ -141,15 +153,19 @@ class LayerSets:
         self.shape: Shape = stored_shape(store)
         self.ids: Ids = _stored_ids(store, self.shape)
         self.bands: list[Band] = []
+        self.dropped: list[Band] = []
+        self.dropped_bytes: dict[str, int] = {}
         self._records: dict[int, dict[str, Any]] = {}
         self._band_of: dict[int, Band] = {}
         self._arrays: dict[tuple[Band, str], WordSource] = {}
         self._opened: dict[tuple[int, str], PartitionedEliasFano] = {}
         missing = []
+        may_be_dropped = store.keeps_start_alone
         for band in bands_of(self.shape) if among is None else among:
             manifest = store.manifest(KIND, band)
             if manifest is None:
-                missing.append(band)
+                if not (may_be_dropped and self._add_dropped(band)):
+                    missing.append(band)
                 continue
             self.bands.append(band)
             for record in manifest["layers"]:
@@ -161,6 +177,15 @@ class LayerSets:
             for band in missing
             if band.first < self.max_age and store.manifest(KIND, band) is None
         ]
+
+    def _add_dropped(self, band: Band) -> bool:
+        record = read_kept(self.store, COUNTS, band)
+        if record is not None:
+            self.dropped.append(band)
+            self._records |= {int(layer["age"]): layer for layer in record["layers"]}
+            for name, size in record["bytes"].items():
+                self.dropped_bytes[name] = self.dropped_bytes.get(name, 0) + size
+        return record is not None
 
     @property
     def max_age(self) -> int:
@@ -187,6 +212,8 @@ class LayerSets:
         key = (age, name)
         if key not in self._opened:
             self._record(age)
+            if age not in self._band_of:
+                raise NotSolved(f"age {age}: only its counts were kept")
             source = self._array(self._band_of[age], name)
             if len(self._opened) >= MAX_OPEN_SETS:
                 self._opened.clear()
@@ -210,7 +237,7 @@ class LayerSets:
             {
                 (age, name): self._set(words[name], age, name)
                 for age in band.ages
-                if age in self._records
+                if age in self._band_of
                 for name in NAMES
             },
         )

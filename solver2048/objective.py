@@ -23,6 +23,10 @@ from .options import parse_tile_exponent
 from .shape import Shape
 from .tables import build_tables, row_cells
 
+# Values are computed in float64: two that differ by less than this share of the largest possible
+# value are the same number, rounded along different ways.
+ARITHMETIC_ALLOWANCE = 2.0**-43
+
 
 @dataclass(frozen=True)
 class Objective:
@@ -61,6 +65,10 @@ class Objective:
     def max_value(self, shape: Shape) -> int:
         """A bound on every value."""
         return 1 if self.exponent else shape.max_score
+
+    def arithmetic_allowance(self, shape: Shape) -> float:
+        """How far two float64 values that are equal can be apart, rounded along different ways."""
+        return ARITHMETIC_ALLOWANCE * self.max_value(shape)
 
     def floors(self, shape: Shape) -> NDArray[np.float64]:
         """Floor of every row, by ordinal."""

@@ -12,6 +12,11 @@ DEFAULT_SPAWN4 = 0.1
 DEFAULT_VALUES = "float32"
 DEFAULT_IDS = "index"
 
+KEEPS = ("solution", "start")
+"""What stays of a solve: sets and values, or the start values, counts and statistics alone."""
+DEFAULT_DISK = 60 << 30
+DEFAULT_CHECK = 0.01
+
 LEVELS = ("quick", "sampled", "full", "semantic")
 """How much `verify` checks."""
 DEFAULT_SAMPLE = 2000
@@ -24,12 +29,18 @@ class SolveOptions:
 
     memory_bytes : what it may take; force : go on even if it is forecast not to fit
     overlaps : whether bands are read and written beside the one computed; off where memory is short
+    keep : one of `KEEPS`; disk : bytes that sets and checkpoints may take where the start alone
+        is kept
+    check : share of the time that goes into computing samples of every layer again
     """
 
     objective: str = "score"
     values: str | None = None
     spawn4: float | None = None
     ids: str | None = None
+    keep: str | None = None
+    disk: int | None = None
+    check: float = DEFAULT_CHECK
     threads: int | None = None
     max_age: int | None = None
     memory_bytes: int | None = None
@@ -57,6 +68,20 @@ def check_options(
     if max_age is not None and max_age < 4:
         raise UsageError(f"max age {max_age}: the first age is 4")
     parse_fraction_bits(values or DEFAULT_VALUES, max_value)
+
+
+def check_mode(options: SolveOptions) -> None:
+    """Raise UsageError for options of `keep`, `disk` and `check` that contradict each other."""
+    if options.keep not in (None, *KEEPS):
+        raise UsageError(f"keep {options.keep!r} is none of {', '.join(KEEPS)}")
+    if options.keep == "start" and options.values is not None:
+        raise UsageError(f"values {options.values}: keep start stores no other values")
+    if options.keep == "solution" and options.disk is not None:
+        raise UsageError("a budget of disk space is for keep start")
+    if options.disk is not None and options.disk < 1:
+        raise UsageError(f"disk {options.disk}: a number of bytes is needed")
+    if not 0 <= options.check <= 1:
+        raise UsageError(f"check {options.check}: a share of the time lies between 0 and 1")
 
 
 def check_threads(threads: int | None) -> None:

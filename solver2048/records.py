@@ -7,13 +7,23 @@ band carries the hash of its kind, so that none can be put into another solution
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Any
 
 from .checkpoints import Checkpoint
 from .errors import NoSolution, NoSpace, SolutionDamaged
-from .files import digest_of, dump_record, move, parse_record, read_file, remove, write_file
+from .files import (
+    digest_of,
+    dump_record,
+    make_directory,
+    move,
+    parse_record,
+    read_file,
+    remove,
+    write_file,
+)
 from .lock import SOLUTION_NAME
 
 FORMAT = "solver2048 solution"
@@ -106,6 +116,20 @@ class Records:
     def clean(self) -> None:
         """Remove what a killed run left behind; the lock is held."""
         remove(self._new)
+
+    @property
+    def keeps_start_alone(self) -> bool:
+        """Whether only the start values, counts and statistics stay of what is solved here."""
+        return self.exists() and self.identity().get("keep") == "start"
+
+    def discard(self, name: str) -> None:
+        """Remove a file or directory of the solution, at once or not at all."""
+        discarded = self._new / "discarded"
+        make_directory(self._new)
+        remove(discarded)
+        with contextlib.suppress(FileNotFoundError):
+            move(self.path / name, discarded)
+        remove(discarded)
 
     def read_record(self, name: str) -> dict[str, Any] | None:
         """A JSON record, None if it is not there."""

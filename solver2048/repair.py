@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from .errors import NoSolution, SolutionDamaged, SolverError
 from .files import parse_record
 from .findings import Findings
 from .forward_pass import forward_pass
+from .kept_records import UNSTORED
 from .layer import Band
 from .layer_sets import KIND as SETS
 from .layer_sets import stored_shape
@@ -26,6 +28,7 @@ from .objective import parse_objective
 from .options import SolveOptions
 from .records import OBJECTIVE, RESULT
 from .shape import Shape
+from .start_pass import start_pass
 from .store import MANIFEST, Store
 from .value_format import parse_value_format
 from .verify import verify
@@ -177,6 +180,9 @@ class _Repair:
     def _objective_of_bands(self, name: str) -> dict[str, object] | None:
         """What the values of a kind are, if its hash in one of the bands proves it."""
         kind = Path(name).parent.as_posix()
+        if self.store.keeps_start_alone:
+            name = Path(kind).name.replace("tile-", "tile:")
+            return self.store.kind_record({"objective": name, "values": UNSTORED})
         for manifest_name in self.store.record_names(f"{kind}/*/{MANIFEST}"):
             try:
                 manifest = self.store.read_record(manifest_name) or {}
@@ -252,11 +258,27 @@ class _Repair:
         self.store.forget()
         shape = stored_shape(self.store)
         extent = self.store.read_record(EXTENT) or {}
+        if self.store.keeps_start_alone:
+            self._compute_starts(shape, extent)
+            return
         first_ages = {band.first: band for band in bands_of(shape)}
         with Workers(self.options.threads) as workers:
             forward_pass(self.store, shape, extent["reach"], self.options, workers)
             for kind, first in extent["values"].items():
                 self._compute_values(shape, kind, first_ages.get(first), workers)
+        self.store.forget()
+        self.store.remove_record(EXTENT)
+
+    def _compute_starts(self, shape: Shape, extent: dict[str, Any]) -> None:
+        """Finish what was finished again; `solve` goes on with all else."""
+        options = dataclasses.replace(self.options, disk=self.store.read_run().get("disk"))
+        with Workers(self.options.threads) as workers:
+            for kind in (kind for kind, first in extent["values"].items() if first is None):
+                record = self.store.read_record(f"{kind}/{OBJECTIVE}") or {}
+                objective = parse_objective(str(record["objective"]), shape)
+                spawn4 = float(self.store.identity()["spawn4"])
+                problem = ObjectiveProblem(shape, objective, spawn4)
+                start_pass(self.store, problem, options, workers)
         self.store.forget()
         self.store.remove_record(EXTENT)
 

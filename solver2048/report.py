@@ -26,6 +26,7 @@ def make_report(sets: LayerSets, objective: Objective) -> dict[str, Any]:
         "shape": sets.shape.name,
         "spawn4": store.identity()["spawn4"],
         "ids": sets.ids.name,
+        "keep": "start" if store.keeps_start_alone else "solution",
         "objective": objective.name,
         "unit": objective.unit,
         "is_finished": False,
@@ -36,6 +37,7 @@ def make_report(sets: LayerSets, objective: Objective) -> dict[str, Any]:
         "afterstates": sum(c.afterstates for c in counts),
         "terminal": sum(c.terminal for c in counts),
         "forward_seconds": run.get("forward_seconds"),
+        "again_seconds": run.get("again_seconds"),
         "backward_seconds": run.get(f"{objective.directory}_backward_seconds"),
         "peak_memory_bytes": run.get("peak_memory_bytes"),
         **_set_sizes(sets),
@@ -57,7 +59,8 @@ def make_report(sets: LayerSets, objective: Objective) -> dict[str, Any]:
 
 
 def _set_sizes(sets: LayerSets) -> dict[str, float]:
-    sizes = {"states": 0, "afterstates": 0}
+    # What the sets take, or took.
+    sizes = {name: sets.dropped_bytes.get(name, 0) for name in ("states", "afterstates")}
     for band in sets.bands:
         for name, num_bytes in sets.store.stored_bytes(SETS, band).items():
             if name in sizes:
@@ -159,17 +162,18 @@ def format_report(report: dict[str, Any]) -> str:
     lines.append("")
     times = [
         f"{name} {duration(report[f'{name}_seconds'])}"
-        for name in ("forward", "backward")
+        for name in ("forward", "again", "backward")
         if report[f"{name}_seconds"] is not None
     ]
     if report["peak_memory_bytes"]:
         times.append(f"peak memory {report['peak_memory_bytes'] / 1e6:,.0f} MB")
     lines.append("  " + ", ".join(times))
+    sets = "sets, not kept," if report["keep"] == "start" else "sets"
     lines.append(
-        f"  sets {format_size(report['sets_bytes'])}: {report['bits_per_state']:.2f} bits per "
+        f"  {sets} {format_size(report['sets_bytes'])}: {report['bits_per_state']:.2f} bits per "
         f"state, {report['bits_per_afterstate']:.2f} per afterstate ({report['ids']} IDs)"
     )
-    if report["is_finished"]:
+    if report["is_finished"] and report["keep"] == "solution":
         lines.append(
             f"  values {format_size(report['values_bytes'])}: {report['bits_per_value']:.2f} bits "
             f"each, {report['values']}, off by at most {report['rounding_bound']:.3g}"

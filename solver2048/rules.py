@@ -1,7 +1,7 @@
 """The rules of the game on lists of rows, slow and plain.
 
-`verify` recomputes samples of values with them; nothing else uses them. A board is a tuple of
-rows, a row a tuple of exponents (0: empty).
+`verify` and the self-checks of a solve compute samples again with them; nothing else uses them.
+A board is a tuple of rows, a row a tuple of exponents (0: empty).
 """
 
 from __future__ import annotations
@@ -57,3 +57,13 @@ def spawns(board: Board, exponent: int) -> Iterator[Board]:
             if cell == 0:
                 filled = (*row[:j], exponent, *row[j + 1 :])
                 yield (*board[:i], filled, *board[i + 1 :])
+
+
+def unspawns(board: Board, exponent: int) -> list[Board]:
+    """The boards that a spawn of `exponent` makes this one of."""
+    return [
+        (*board[:i], (*row[:j], 0, *row[j + 1 :]), *board[i + 1 :])
+        for i, row in enumerate(board)
+        for j, cell in enumerate(row)
+        if cell == exponent
+    ]

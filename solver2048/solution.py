@@ -24,10 +24,6 @@ from .shape import ACTIONS, TRANSPOSED_ACTIONS, Shape
 from .store import Store
 from .tables import build_tables
 
-# Values are computed in float64: two that differ by less than this share of the largest possible
-# value are the same number, rounded along different ways.
-ARITHMETIC_ALLOWANCE = 2.0**-43
-
 
 @dataclass(frozen=True)
 class ActionValue:
@@ -85,6 +81,11 @@ class Solution:
         self.sets = LayerSets(store)
         self.shape: Shape = self.sets.shape
         self.objective: Objective = parse_objective(objective, self.shape)
+        if store.keeps_start_alone:
+            raise NotSolved(
+                f"{store.path} keeps only start values, counts and statistics (`solver2048 status` "
+                "shows them); to query boards, solve with keep solution into another directory"
+            )
         self.stored = Values(self.sets, self.objective)
         self._result = self.stored.result
 
@@ -131,7 +132,7 @@ class Solution:
     @property
     def arithmetic_allowance(self) -> float:
         """How far two float64 values that are equal can be apart, rounded along different ways."""
-        return ARITHMETIC_ALLOWANCE * self.objective.max_value(self.shape)
+        return self.objective.arithmetic_allowance(self.shape)
 
     # --- boards -------------------------------------------------------------------------------
 

@@ -14,11 +14,22 @@ from .forward_pass import forward_pass
 from .ids import make_ids
 from .lock import DirectoryLock
 from .objective import Objective, parse_objective
-from .options import DEFAULT_IDS, DEFAULT_SPAWN4, DEFAULT_VALUES, SolveOptions, check_options
+from .options import (
+    DEFAULT_DISK,
+    DEFAULT_IDS,
+    DEFAULT_SPAWN4,
+    DEFAULT_VALUES,
+    KEEPS,
+    SolveOptions,
+    check_mode,
+    check_options,
+)
 from .outlook import check_fits
 from .progress_log import ProgressLog
 from .records import OBJECTIVE, SETS
+from .scratch import check_budget
 from .shape import Shape, parse_shape
+from .start_pass import enumerate_to, start_pass
 from .store import Store
 from .value_format import ValueFormat, parse_value_format
 from .workers import Workers
@@ -46,6 +57,7 @@ def solve(
     shape = parse_shape(shape) if isinstance(shape, str) else shape
     check_options(shape, objective=options.objective, values=options.values, spawn4=options.spawn4,
                   threads=options.threads, max_age=options.max_age)  # fmt: skip
+    check_mode(options)
     objective = parse_objective(options.objective, shape)
     max_age = shape.top_age if options.max_age is None else options.max_age
 
@@ -57,6 +69,10 @@ def solve(
         if store.exists():
             store.create(facts)  # whether this is the place comes before whether there is room
         counts = count_ages(shape, max_age, expected=options.expected_counts)
+        keep = _settled_keep(store, options)
+        problem = Problem(shape, objective, spawn4)
+        if keep == "start":
+            return _solve_start(store, problem, {**facts, "keep": keep}, counts.max_age, options)
         outlook = check_fits(store, objective.values_kind, counts, ids.name, options)
         options = dataclasses.replace(options, overlaps=outlook.overlaps)
         store.create(facts)
@@ -67,9 +83,22 @@ def solve(
             reach = shape.top_age if store.catalogue(SETS) else counts.max_age
             has_worked = forward_pass(store, shape, reach, options, workers, log)
             if counts.is_complete:
-                problem = Problem(shape, objective, spawn4)
                 has_worked |= backward_pass(store, problem, value_format, options, workers, log=log)
     return has_worked
+
+
+def _solve_start(
+    store: Store, problem: Problem, facts: dict[str, Any], max_age: int, options: SolveOptions
+) -> bool:
+    """`solve` where the start values alone are kept."""
+    options = _settled_disk(store, problem.shape, options)
+    store.create(facts)
+    store.clean()
+    store.write_record("run.json", {**store.read_run(), "disk": options.disk})
+    with Workers(options.threads) as workers:
+        if max_age < problem.shape.top_age:
+            return enumerate_to(store, problem.shape, max_age, options, workers)
+        return start_pass(store, problem, options, workers)
 
 
 def _settled(store: Store, name: str, asked: object, default: object) -> Any:
@@ -77,6 +106,26 @@ def _settled(store: Store, name: str, asked: object, default: object) -> Any:
     if asked is not None:
         return asked
     return store.identity().get(name) if store.exists() else default
+
+
+def _settled_keep(store: Store, options: SolveOptions) -> str:
+    """What stays of the solve: as asked, if that is what the directory is for."""
+    if not store.exists():
+        return options.keep or KEEPS[0]
+    found = str(store.identity().get("keep", KEEPS[0]))
+    if options.keep not in (None, found):
+        raise NoSolution(
+            f"{store.path} is solved with keep {found}; you asked for {options.keep}: choose "
+            "another directory"
+        )
+    return found
+
+
+def _settled_disk(store: Store, shape: Shape, options: SolveOptions) -> SolveOptions:
+    """The options with a budget: as asked, else that of the last run, else the default."""
+    disk = options.disk or int(store.read_run().get("disk", DEFAULT_DISK))
+    check_budget(shape, disk)
+    return dataclasses.replace(options, disk=disk)
 
 
 def _settled_values(

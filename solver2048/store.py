@@ -320,6 +320,7 @@ class Store(Records):
             for file, facts in sorted(files.items()):
                 yield str(facts["sha256"]), f"{name.removesuffix(MANIFEST)}{file}"
         others = [SOLUTION_NAME, *self.record_names("values/*/*.json")]
+        others += self.record_names("counts/*.json")
         others += self.catalogue_names()
         for name in others + manifests:
             yield file_digest(self.path / name), name

@@ -13,6 +13,7 @@ from .catalogue import Catalogue
 from .errors import SolutionDamaged, UsageError
 from .files import parse_record, read_file
 from .findings import Findings, Problem
+from .kept_records import COUNTS, record_name, sound_records
 from .kernels.members import count_members, count_missing_images
 from .layer import Band
 from .layer_index import build_layer_index
@@ -108,14 +109,17 @@ def _check_sets(store: Store, findings: Findings, bands: _BandCheck) -> list[Ban
     """Returns the bands whose manifests are sound."""
     shape = stored_shape(store)
     sound = _sound_bands(store, findings, SETS)
-    sets = LayerSets(store, sound)
+    kept = sound_records(store, findings, COUNTS, bands_of(shape))
+    sets = LayerSets(store, sorted({*sound, *kept}))
     for band in sound:
         check = functools.partial(_check_set_band, sets, band, bands)
         findings.attempt(f"{SETS}/{band.name}", check)
         _note_strays(store, findings, store.stray_files(SETS, band))
         _check_parents(store, findings, SETS, band)
-    _check_gaps(store, findings, SETS, [b for b in bands_of(shape) if b.first < sets.max_age])
+    expected = [b for b in bands_of(shape) if b.first < sets.max_age and b not in kept]
+    _check_gaps(store, findings, SETS, COUNTS, expected)
     is_complete = sets.max_age == shape.top_age and sound == list(bands_of(shape))
+    is_complete &= not store.keeps_start_alone
     _check_catalogue(store, findings, SETS, is_complete)
     findings.checks.append(f"{SETS}: ages 4 to {sets.max_age} of {shape.top_age}")
     return sound
@@ -127,8 +131,13 @@ def _check_values_kind(
     check_objective = functools.partial(_check_objective, store, kind)
     if not findings.attempt(f"{kind}/{OBJECTIVE}", check_objective):
         return
-    sound = _sound_bands(store, findings, kind)
-    for band in sound:
+    starts_alone = store.keeps_start_alone
+    every = list(bands_of(stored_shape(store)))
+    if starts_alone:
+        sound = sound_records(store, findings, kind, every)
+    else:
+        sound = _sound_bands(store, findings, kind)
+    for band in () if starts_alone else sound:
         check = functools.partial(bands.check_bytes, kind, band, (VALUES_NAME,))
         findings.attempt(f"{kind}/{band.name}", check)
         _note_strays(store, findings, store.stray_files(kind, band))
@@ -138,11 +147,11 @@ def _check_values_kind(
     is_finished = (store.path / result).exists()
     if is_finished:
         findings.attempt(result, functools.partial(_check_result, store, kind))
-    every = list(bands_of(stored_shape(store)))
     # Values are written downward.
     lowest = every[0] if is_finished else min(sound, default=None)
-    _check_gaps(store, findings, kind, [b for b in every if (lowest and b > lowest) or is_finished])
-    _check_catalogue(store, findings, kind, is_finished and sound == every)
+    expected = [b for b in every if ((lowest and b > lowest) or is_finished) and b not in sound]
+    _check_gaps(store, findings, kind, kind, expected)
+    _check_catalogue(store, findings, kind, is_finished and sound == every and not starts_alone)
     state = "complete" if is_finished else "not complete yet"
     findings.checks.append(f"{kind}: {len(sound)} of {len(every)} bands, {state}")
 
@@ -177,11 +186,15 @@ def _check_manifest(store: Store, kind: str, band: Band) -> None:
         raise SolutionDamaged(f"{store.path / kind / band.name / MANIFEST} is missing")
 
 
-def _check_gaps(store: Store, findings: Findings, kind: str, expected: list[Band]) -> None:
+def _check_gaps(
+    store: Store, findings: Findings, kind: str, kept_kind: str, expected: list[Band]
+) -> None:
+    is_kept = store.keeps_start_alone
     for band in expected:
+        name = record_name(kept_kind, band) if is_kept else f"{kind}/{band.name}"
         # A solve that goes on meanwhile may have written it by now.
-        if not (store.path / kind / band.name).exists():
-            findings.add(f"{kind}/{band.name}", f"{kind}/{band.name}: the band is missing")
+        if not (store.path / kind / band.name).exists() and not (store.path / name).exists():
+            findings.add(name, f"{name}: the band is missing")
 
 
 def _check_parents(store: Store, findings: Findings, kind: str, band: Band) -> None:
@@ -220,6 +233,10 @@ def _check_set_band(sets: LayerSets, band: Band, bands: _BandCheck) -> str:
 def _check_meaning(store: Store, kind: str, sample: int, seed: int) -> str:
     """The values of an objective, read as anybody reads them, and the figures that came of them."""
     record = store.read_record(f"{kind}/{OBJECTIVE}") or {}
+    if store.keeps_start_alone:
+        objective = parse_objective(str(record["objective"]), stored_shape(store))
+        check_published(make_report(LayerSets(store), objective))
+        return f"{kind}: figures agree with the published ones"
     with Solution(Store(store.path), str(record["objective"])) as solution:
         check_published(make_report(solution.sets, solution.objective))
         return check_values(solution, sample, seed)
@@ -271,7 +288,10 @@ def _check_strays(store: Store, findings: Findings, kinds: list[str]) -> None:
     ours |= {f"{kind}/{catalogue.NAME}" for kind in [SETS, *kinds]}
     ours |= {f"{kind}/{name}" for kind in kinds for name in (OBJECTIVE, RESULT)}
     ours |= {name for name in store.record_names("values/*") if (store.path / name).is_dir()}
-    for pattern in (f"{SETS}/*", "values/*", "values/*/*"):
+    if store.keeps_start_alone:
+        ours |= {record_name(kind, band) for kind in [COUNTS, *kinds]
+                 for band in bands_of(stored_shape(store))}  # fmt: skip
+    for pattern in (f"{SETS}/*", f"{COUNTS}/*", "values/*", "values/*/*"):
         names = store.record_names(pattern)
         _note_strays(store, findings, [name for name in names if name not in ours])
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import rules
-from .board import pack_boards, tile_exponents, unpack_boards
 from .errors import NotSolved, SolutionDamaged
 from .layer_index import build_layer_index, slot_boards
+from .samples import random_members, rule_boards, rule_codes
 from .shape import ACTIONS
 from .solution import Solution
 
@@ -29,7 +29,7 @@ def check_values(solution: Solution, sample: int, seed: int) -> str:
         stored = solution.sets.read_band(band)
         for age in band.ages:
             members = stored.bitmap(age, "afterstates")
-            slots = _random_members(rng, members, math.ceil(sample / max(num_ages, 1)))
+            slots = random_members(rng, members, math.ceil(sample / max(num_ages, 1)))
             try:
                 difference = _check_sample(solution, age, slots)
             except NotSolved:
@@ -49,19 +49,6 @@ def _tolerance(solution: Solution) -> float:
     return 2 * solution.rounding_bound + solution.arithmetic_allowance
 
 
-def _random_members(
-    rng: np.random.Generator, bitmap: NDArray[np.uint64], count: int
-) -> NDArray[np.uint64]:
-    """Some members of a bitmap, at most one a word."""
-    words = np.flatnonzero(bitmap)
-    chosen = rng.choice(words, min(count, len(words)), replace=False)
-    slots = [
-        64 * int(word) + int(rng.choice([i for i in range(64) if int(bitmap[word]) >> i & 1]))
-        for word in chosen
-    ]
-    return np.array(slots, dtype=np.uint64)
-
-
 def _check_sample(solution: Solution, age: int, slots: NDArray[np.uint64]) -> float:
     """Compute afterstate values again by the slow rules; returns the largest difference."""
     shape = solution.shape
@@ -70,7 +57,7 @@ def _check_sample(solution: Solution, age: int, slots: NDArray[np.uint64]) -> fl
     codes = slot_boards(shape, build_layer_index(shape, age), slots)
     stored = solution.afterstate_values(age, codes)
     largest = 0.0
-    for board, value in zip(_rule_boards(codes, solution), stored, strict=True):
+    for board, value in zip(rule_boards(shape, codes), stored, strict=True):
         expected = 0.0
         for exponent, probability in ((1, 1.0 - solution.spawn4), (2, solution.spawn4)):
             states = list(rules.spawns(board, exponent))
@@ -85,11 +72,6 @@ def _check_sample(solution: Solution, age: int, slots: NDArray[np.uint64]) -> fl
     return largest
 
 
-def _rule_boards(codes: NDArray[np.uint64], solution: Solution) -> list[rules.Board]:
-    exponents = tile_exponents(unpack_boards(codes, solution.shape))
-    return [tuple(tuple(int(cell) for cell in row) for row in board) for board in exponents]
-
-
 def _state_value(solution: Solution, age: int, state: rules.Board) -> float:
     """Value of a state by the slow rules and the stored afterstate values."""
     exponent = solution.objective.exponent
@@ -98,9 +80,8 @@ def _state_value(solution: Solution, age: int, state: rules.Board) -> float:
     moves = [move for action in ACTIONS if (move := rules.move(state, action))]
     if not moves:
         return 0.0
-    tiles = np.array([board for board, _ in moves], dtype=np.int64)
-    tiles = np.where(tiles == 0, 0, 1 << tiles)
-    values = solution.afterstate_values(age, pack_boards(tiles, solution.shape))
+    codes = rule_codes(solution.shape, [board for board, _ in moves])
+    values = solution.afterstate_values(age, codes)
     rewards = [0 if exponent else reward for _, reward in moves]
     return max(float(value) + reward for value, reward in zip(values, rewards, strict=True))
 

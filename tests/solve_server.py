@@ -1,25 +1,53 @@
 """Solves in processes that tests may kill, without importing everything for each of them.
 
-``python solve_server.py SHAPE BAND_SLOTS`` says "ready", then for every line
+``python solve_server.py SHAPE BAND_SLOTS [DISK]`` says "ready", then for every line
 ``PATH CHECKPOINT_SECONDS KILL_SECONDS`` the exit code of a solve, killed if it takes so long
-(0: it is left alone).
+(0: it is left alone). With a budget of disk space the solves keep the start values alone.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 from solver2048 import SolveOptions, bands, solve
 
 
+class SolveServer:
+    """Such a process, from outside."""
+
+    def __init__(self, shape: str, band_slots: int, disk: int | None = None) -> None:
+        command = [sys.executable, __file__, shape, str(band_slots)]
+        command += [str(disk)] if disk else []
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+        assert self._line() == "ready"
+
+    def close(self) -> None:
+        self._process.communicate("")
+
+    def _line(self) -> str:
+        return self._process.stdout.readline().strip()
+
+    def solve(self, path: Path, checkpoint_seconds: float, kill_after: float) -> int:
+        """Exit code of a solve, killed after some seconds if it still runs; never after 0."""
+        self._process.stdin.write(f"{path} {checkpoint_seconds} {kill_after}\n")
+        return int(self._line())
+
+
 def main() -> None:
     shape, bands.BAND_SLOTS = sys.argv[1], int(sys.argv[2])
+    disk = int(sys.argv[3]) if len(sys.argv) > 3 else None
+    mode = SolveOptions(keep="start" if disk else "solution", disk=disk)
     with tempfile.TemporaryDirectory() as directory:
-        solve(shape, directory)  # whatever is compiled is compiled now
+        solve(shape, directory, mode)  # whatever is compiled is compiled now
     print("ready", flush=True)
     for line in iter(sys.stdin.readline, ""):
         path, checkpoint_seconds, kill_seconds = line.split()
@@ -27,7 +55,8 @@ def main() -> None:
         if process == 0:
             code = 1
             try:
-                solve(shape, path, SolveOptions(checkpoint_seconds=float(checkpoint_seconds)))
+                options = dataclasses.replace(mode, checkpoint_seconds=float(checkpoint_seconds))
+                solve(shape, path, options)
                 code = 0
             finally:
                 os._exit(code)

@@ -21,6 +21,7 @@ import pytest
 from click.testing import CliRunner
 from conftest import faces, scaled, solution_bytes
 from damage import Faults, Reads, flip_bit, solution_files, swap_chunks, swap_files
+from solve_server import SolveServer
 
 from solver2048 import SolveOptions, backward_pass, bands, open_solution, solve
 from solver2048.cli import main
@@ -46,30 +47,9 @@ def done_bands(path: Path) -> dict[str, tuple[int, int]]:
     return found
 
 
-class SolveServer:
-    def __init__(self) -> None:
-        script = Path(__file__).with_name("solve_server.py")
-        command = [sys.executable, str(script), KILL_SHAPE, str(KILL_BAND_SLOTS)]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-        )
-        assert self._line() == "ready"
-
-    def close(self) -> None:
-        self._process.communicate("")
-
-    def _line(self) -> str:
-        return self._process.stdout.readline().strip()
-
-    def solve(self, path: Path, checkpoint_seconds: float, kill_after: float) -> int:
-        """Exit code of a solve, killed after some seconds if it still runs; never after 0."""
-        self._process.stdin.write(f"{path} {checkpoint_seconds} {kill_after}\n")
-        return int(self._line())
-
-
 @scaled(200)
 def test_kills(trials, tmp_path, rng):
-    server = SolveServer()
+    server = SolveServer(KILL_SHAPE, KILL_BAND_SLOTS)
     try:
         assert server.solve(tmp_path / "whole", 1e9, 0) == 0
         run = Records(tmp_path / "whole").read_run()

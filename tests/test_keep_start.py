@@ -1,0 +1,359 @@
+"""Solves that keep the start values alone, in little disk space; self-checks of any solve."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+import shutil
+import signal
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from conftest import scaled, solution_bytes
+from solve_server import SolveServer
+
+from solver2048 import SolveOptions, bands, checkpoints, open_solution, self_check, solve
+from solver2048 import backward_pass as backward_module
+from solver2048 import forward_pass as forward_module
+from solver2048.amounts import parse_bytes
+from solver2048.cli import main
+from solver2048.errors import NoSolution, NoSpace, NotSolved, SelfCheckFailed, UsageError
+from solver2048.layer_sets import LayerSets
+from solver2048.repair import repair
+from solver2048.store import Store
+from solver2048.verify import verify
+
+SHAPE, BAND_SLOTS, DISK = "2x4", 100_000, 1_100_000
+"""Eight spans: the sets take three times as much disk space, and most of it is the checkpoint."""
+
+KILL_SHAPE, KILL_BAND_SLOTS, KILL_DISK = "2x3", 1500, 70_000
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting_for_the_disk(monkeypatch):
+    """No power fails here."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+
+
+@pytest.fixture
+def small_bands(monkeypatch):
+    def cut(num_slots):
+        monkeypatch.setattr(bands, "BAND_SLOTS", num_slots)
+        bands.bands_of.cache_clear()
+
+    yield cut
+    bands.bands_of.cache_clear()
+
+
+@pytest.fixture
+def spans(monkeypatch):
+    """(first age, last age) of whatever is enumerated in one go."""
+    found = []
+    run = forward_module._Enumeration.run
+
+    def recorded(self, enumerated):
+        found.append((enumerated[0].first, enumerated[-1].last))
+        run(self, enumerated)
+
+    monkeypatch.setattr(forward_module._Enumeration, "run", recorded)
+    return found
+
+
+def start_of(path: Path, objective: str = "score") -> dict:
+    """Start values in full, and counts; bands must be cut as they were for the solve."""
+    result = json.loads((path / f"values/{objective}/result.json").read_text())
+    names = ("start_classes", "start_boards", "random_start", "max_value")
+    counts = LayerSets(Store(path)).counts()
+    assert len(counts) > 100
+    return {"counts": counts, **{name: result[name] for name in names}}
+
+
+class PeakSize:
+    """The most that sets and scratch take, looked at all the time and before any removal."""
+
+    def __init__(self, path: Path, monkeypatch) -> None:
+        self._path = path
+        self.bytes = 0
+        for place, name in (
+            (Store, "write_band"), (Store, "discard"), (checkpoints, "replace_directory")
+        ):  # fmt: skip
+            monkeypatch.setattr(place, name, self._watched(getattr(place, name)))
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def _watched(self, call):
+        def called(*arguments):
+            self._look()
+            result = call(*arguments)
+            self._look()
+            return result
+
+        return called
+
+    def _look(self) -> None:
+        size = 0
+        for part in ("sets", "scratch"):
+            for directory, _, files in os.walk(self._path / part):
+                for file in files:
+                    try:
+                        size += os.stat(os.path.join(directory, file)).st_size
+                    except FileNotFoundError:
+                        continue
+        self.bytes = max(self.bytes, size)
+
+    def _watch(self) -> None:
+        while not self._stop.wait(0.005):
+            self._look()
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        self._thread.join()
+
+
+# --- spans ------------------------------------------------------------------------------------
+
+
+def test_eight_spans_give_the_same_start_values(solved, tmp_path, small_bands, spans, monkeypatch):
+    expected = start_of(solved(SHAPE, values="float64"))
+    spans.clear()
+    small_bands(BAND_SLOTS)
+    path = tmp_path / "s"
+    with PeakSize(path, monkeypatch) as peak:
+        solve(SHAPE, path, SolveOptions(keep="start", disk=DISK))
+    assert len(spans) >= 8
+    assert DISK / 2 < peak.bytes <= DISK
+    assert start_of(path) == expected
+    assert {p.name for p in path.iterdir()} >= {"solution.json", "counts", "values"}
+    assert not (path / "sets").exists()
+    # Nothing is enumerated a third time, nor what lay on top when the top was reached.
+    again = [age for first, last in spans[1:] for age in range(first, last + 1, 2)]
+    assert len(again) == len(set(again))
+    assert max(again) < 1020 * 0.9
+    assert verify(Store(path)).problems == []
+    print(f"\n{len(spans)} spans, peak {peak.bytes:,} of {DISK:,} bytes")
+
+
+@pytest.mark.parametrize("ids", ["index", "radix"])
+def test_another_objective_and_both_ids(ids, solved, tmp_path, small_bands, spans):
+    solved("2x3", objective="tile:32", values="float64", ids=ids)
+    whole = solved("2x3", values="float64", ids=ids)
+    expected = start_of(whole), start_of(whole, "tile-32")
+    spans.clear()
+    small_bands(KILL_BAND_SLOTS)
+    path = tmp_path / "s"
+    options = SolveOptions(keep="start", disk=KILL_DISK, ids=ids)
+    if ids == "radix":  # larger sets
+        options = SolveOptions(keep="start", disk=2 * KILL_DISK, ids=ids)
+    assert solve("2x3", path, options)
+    assert not solve("2x3", path)
+    assert len(spans) > 1
+    assert solve("2x3", path, SolveOptions(objective="tile:32"))
+    assert (start_of(path), start_of(path, "tile-32")) == expected
+
+
+def test_a_budget_too_small_says_what_is_needed(tmp_path, small_bands):
+    with pytest.raises(NoSpace, match=r"budget of 5\.4 GB is too small for 4x3: .* about 9"):
+        solve("4x3", tmp_path / "s", SolveOptions(keep="start", disk=parse_bytes("5GiB")))
+    assert not (tmp_path / "s/solution.json").exists()
+    small_bands(KILL_BAND_SLOTS)
+    with pytest.raises(NoSpace, match="larger --disk goes on"):
+        solve("2x3", tmp_path / "s", SolveOptions(keep="start", disk=50_000))
+    solve("2x3", tmp_path / "s", SolveOptions(keep="start", disk=KILL_DISK))
+    assert (tmp_path / "s/values/score/result.json").exists()
+
+
+# --- the two modes ----------------------------------------------------------------------------
+
+
+def test_the_other_mode_is_refused(tmp_path):
+    for keep, other in (("start", "solution"), ("solution", "start")):
+        solve("2x2", tmp_path / keep, SolveOptions(keep=keep))
+        before = solution_bytes(tmp_path / keep)
+        with pytest.raises(NoSolution, match=f"keep {keep}; you asked for {other}"):
+            solve("2x2", tmp_path / keep, SolveOptions(keep=other))
+        assert not solve("2x2", tmp_path / keep)
+        assert solution_bytes(tmp_path / keep) == before
+    with pytest.raises(UsageError, match="stores no other values"):
+        solve("2x2", tmp_path / "s", SolveOptions(keep="start", values="float64"))
+    with pytest.raises(NotSolved, match="keeps only start values"):
+        open_solution(tmp_path / "start")
+
+
+def test_commands_on_start_values_alone(tmp_path):
+    def run(*arguments):
+        return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+    path = tmp_path / "s"
+    result = run("solve", "2x3", "--keep", "start", "--disk", "1 GB", "--out", path)
+    assert result.exit_code == 0
+    assert result.stdout.count("480.25827178") == 2
+    assert "480.25827178" in run("status", path).stdout
+    assert run("counts", path).stdout.splitlines()[-1] == "252,28,112,0,0,28"
+    assert run("query", path, "2 2 . / . . .").exit_code == 5
+    assert run("verify", path).exit_code == 0
+    assert run("solve", "2x3", "--out", path, "--keep", "solution").exit_code == 6
+    assert run("solve", "2x3", "--out", path, "--disk", "much").exit_code == 2
+    assert run("solve", "2x3", "--out", path, "--check", "2").exit_code == 2
+
+
+def test_damage_is_found_and_made_again(tmp_path):
+    path = tmp_path / "s"
+    solve("2x3", path, SolveOptions(keep="start"))
+    whole = solution_bytes(path)
+    for name in whole:
+        if name == "solution.json":
+            continue
+        (path / name).write_bytes(whole[name][:-9])
+        assert {problem.subject for problem in verify(Store(path)).problems} == {name}
+        assert repair(path).errors == []
+        assert solution_bytes(path) == whole
+    (path / "counts/stray").write_text("")
+    assert [problem.subject for problem in verify(Store(path)).problems] == ["counts/stray"]
+
+
+# --- interruptions ----------------------------------------------------------------------------
+
+
+@scaled(40)
+def test_kills(trials, tmp_path, rng):
+    """Killed at random moments, a solve goes on to the same bytes, in scratch below the budget."""
+    server = SolveServer(KILL_SHAPE, KILL_BAND_SLOTS, KILL_DISK)
+    try:
+        whole = tmp_path / "whole"
+        started = time.monotonic()
+        assert server.solve(whole, 1e9, 0) == 0
+        seconds = time.monotonic() - started
+        expected = solution_bytes(whole)
+        kills = finished = 0
+        while kills < trials:
+            path = tmp_path / str(finished)
+            # Not after 0 s: that would be no kill.
+            while code := server.solve(path, rng.choice([0, 1e9]), rng.uniform(0.01, seconds)):
+                assert code == -signal.SIGKILL
+                kills += 1
+            assert solution_bytes(path) == expected
+            shutil.rmtree(path)
+            finished += 1
+        print(f"\n{kills} kills, {finished} solves finished")
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize(
+    ("place", "steps"), [("write_band", 3), ("discard", 3), ("write_record", 15)]
+)
+def test_stopped_between_any_two_steps(place, steps, tmp_path, small_bands, monkeypatch):
+    """An error before every n-th step of a kind, and the next run goes on."""
+    small_bands(KILL_BAND_SLOTS)
+    options = SolveOptions(keep="start", disk=KILL_DISK, checkpoint_seconds=0.0)
+    solve("2x3", tmp_path / "whole", options)
+    call = getattr(Store, place)
+    left = 0
+
+    def called(self, *arguments):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise KeyboardInterrupt
+        return call(self, *arguments)
+
+    monkeypatch.setattr(Store, place, called)
+    for number in range(100):
+        left = steps * (1 + number % 3)
+        try:
+            solve("2x3", tmp_path / "parts", options)
+            break
+        except KeyboardInterrupt:
+            continue
+    assert 3 < number < 99
+    assert solution_bytes(tmp_path / "parts") == solution_bytes(tmp_path / "whole")
+
+
+def test_a_lost_checkpoint_costs_time_alone(tmp_path, small_bands, monkeypatch):
+    small_bands(KILL_BAND_SLOTS)
+    options = SolveOptions(keep="start", disk=KILL_DISK)
+    solve("2x3", tmp_path / "whole", options)
+    value_layer = backward_module.value_layer
+
+    def stop_at_50(problem, age, *arguments):
+        if age == 50:
+            raise KeyboardInterrupt
+        return value_layer(problem, age, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(backward_module, "value_layer", stop_at_50)
+        with pytest.raises(KeyboardInterrupt):
+            solve("2x3", tmp_path / "s", options)
+    shutil.rmtree(tmp_path / "s/scratch/score")
+    solve("2x3", tmp_path / "s", options)
+    assert solution_bytes(tmp_path / "s") == solution_bytes(tmp_path / "whole")
+
+
+# --- self-checks ------------------------------------------------------------------------------
+
+
+def flipped(bitmap: np.ndarray, slot: int) -> np.ndarray:
+    bitmap = bitmap.copy()
+    bitmap[slot >> 6] ^= np.uint64(1) << np.uint64(slot & 63)
+    return bitmap
+
+
+@pytest.mark.parametrize("fault", ["state lost", "afterstate lost", "state too many"])
+@pytest.mark.parametrize("number", [0, 3])
+def test_a_wrong_bit_of_a_set_is_caught(fault, number, tmp_path, monkeypatch):
+    enumerate_layer = forward_module.enumerate_layer
+    name = f"{fault.split()[0]}s"
+
+    def wrong(shape, age, window, workers):
+        layer = enumerate_layer(shape, age, window, workers)
+        if age != 20:
+            return layer
+        bitmap = getattr(layer, name)
+        taken = np.unpackbits(bitmap.view(np.uint8), bitorder="little")
+        is_lost = fault.endswith("lost")
+        slots = np.flatnonzero(taken[: int(layer.index.num_slots)] == is_lost)
+        harmed = flipped(bitmap, int(slots[number]))
+        return dataclasses.replace(layer, **{name: harmed})
+
+    assert_caught(tmp_path, monkeypatch, forward_module, "enumerate_layer", wrong)
+
+
+@pytest.mark.parametrize("part", ["states", "afterstates"])
+@pytest.mark.parametrize("objective", ["score", "tile:16"])
+def test_a_wrong_bit_of_a_value_is_caught(part, objective, tmp_path, monkeypatch):
+    value_layer = backward_module.value_layer
+
+    def wrong(problem, age, *arguments):
+        layer, values = value_layer(problem, age, *arguments)
+        if age == 20:
+            harmed = layer.values if part == "states" else values
+            harmed.view(np.uint64)[len(harmed) // 2] ^= np.uint64(1 << 30)
+        return layer, values
+
+    assert_caught(tmp_path, monkeypatch, backward_module, "value_layer", wrong, objective)
+
+
+def assert_caught(tmp_path, monkeypatch, module, name, wrong, objective="score") -> None:
+    """The solve stops before the layer is stored, and loses nothing."""
+    options = functools.partial(SolveOptions, objective=objective)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, name, wrong)
+        # Every board is in the sample.
+        patch.setattr(self_check, "FORWARD_CHECK_NS", 1e-3)
+        patch.setattr(self_check, "BACKWARD_CHECK_NS", 1e-3)
+        with pytest.raises(SelfCheckFailed, match=r"age 20, board .* tries again"):
+            solve("2x2", tmp_path / "s", options())
+    assert verify(Store(tmp_path / "s"), level="full").problems == []
+    solve("2x2", tmp_path / "s", options(check=1.0))
+    solve("2x2", tmp_path / "plain", options(check=0.0))
+    assert solution_bytes(tmp_path / "s") == solution_bytes(tmp_path / "plain")
