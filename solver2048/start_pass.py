@@ -76,13 +76,14 @@ def _refuse_two_at_once(store: Store, shape: Shape, name: str) -> None:
 def _solve_span(store: Store, problem: Problem, options: SolveOptions, workers: Workers) -> None:
     """Bring the values down over the sets that are stored, or else enumerated again, below them."""
     shape = problem.shape
-    known = read_checkpoint(store, problem)
+    # Their ages alone: the values themselves take gigabytes while others are enumerated.
+    known = set(read_checkpoint(store, problem))
     below = min(known, default=shape.top_age + 2)
     bands = bands_of(shape)
     top = max(band for band in bands if band.first < below)
     # The states that the checkpoint's values belong to come first.
     for band in bands:
-        if band == top or not known.keys().isdisjoint(band.ages):
+        if band == top or not known.isdisjoint(band.ages):
             forward_pass(store, shape, band.last, options, workers)
     number = bands.index(top)
     while number and store.is_done(SETS, bands[number - 1]):
