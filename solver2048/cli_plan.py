@@ -85,7 +85,8 @@ def _counts(
     """Counts of the ages, exact where the directory has them, and the bytes it takes on disk."""
     from .age_counts import count_ages
     from .errors import NoSolution
-    from .layer_sets import KIND, LayerSets
+    from .layer_sets import LayerSets
+    from .records import SETS
     from .store import Store
 
     store = Store(path)
@@ -96,5 +97,5 @@ def _counts(
         raise NoSolution(
             f"{path} is solved with shape {sets.shape.name}; you asked for {shape.name}"
         )
-    stored = sum(sum(store.stored_bytes(KIND, band).values()) for band in sets.bands)
+    stored = sum(sum(store.stored_bytes(SETS, band).values()) for band in sets.bands)
     return count_ages(shape, max_age, enumerated=sets.counts(), expected=expected), stored

@@ -11,12 +11,12 @@ from .errors import PublishedMismatch, SelfCheckFailed
 from .forward import AfterstateLayer, Layer, enumerate_layer
 from .layer import Band, LayerCounts
 from .layer_index import build_layer_index
-from .layer_sets import KIND as SETS
 from .layer_sets import BandBuilder, LayerSets
 from .options import DEFAULT_DISK, SolveOptions
 from .progress import Progress
 from .progress_log import ProgressLog
 from .rates import FORWARD
+from .records import SETS
 from .scratch import Scratch
 from .self_check import SelfCheck
 from .shape import Shape

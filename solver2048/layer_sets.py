@@ -22,7 +22,6 @@ from .shape import SHAPES, Shape
 from .store import Store
 from .stored_array import ArrayToWrite
 
-KIND = SETS
 NAMES = ("states", "afterstates")
 
 MAX_OPEN_SETS = 256
@@ -61,7 +60,7 @@ class BandBuilder:
         """Write the band; `is_complete` unless it was cut short of its last age."""
         arrays = {name: ArrayToWrite("words", _joined(self._words[name])) for name in NAMES}
         record = {"is_complete": is_complete, "layers": self._records, "parents": parents}
-        store.write_band(KIND, band, arrays, record)
+        store.write_band(SETS, band, arrays, record)
 
 
 def _joined(pieces: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
@@ -162,7 +161,7 @@ class LayerSets:
         missing = []
         may_be_dropped = store.keeps_start_alone
         for band in bands_of(self.shape) if among is None else among:
-            manifest = store.manifest(KIND, band)
+            manifest = store.manifest(SETS, band)
             if manifest is None:
                 if not (may_be_dropped and self._add_dropped(band)):
                     missing.append(band)
@@ -175,7 +174,7 @@ class LayerSets:
         self.gaps = [
             band
             for band in missing
-            if band.first < self.max_age and store.manifest(KIND, band) is None
+            if band.first < self.max_age and store.manifest(SETS, band) is None
         ]
 
     def _add_dropped(self, band: Band) -> bool:
@@ -203,7 +202,7 @@ class LayerSets:
         if age not in self._records:
             for band in self.gaps:
                 if age in band.ages:
-                    raise SolutionDamaged(f"age {age}: {KIND}/{band.name}, the band is missing")
+                    raise SolutionDamaged(f"age {age}: {SETS}/{band.name}, the band is missing")
             raise NotSolved(f"age {age} is not enumerated; ages up to {self.max_age} are")
         return self._records[age]
 
@@ -225,13 +224,13 @@ class LayerSets:
         if key not in self._arrays:
             if len(self._arrays) >= MAX_OPEN_SETS:
                 self._arrays.clear()
-            self._arrays[key] = self.store.open_array(KIND, band, name)
+            self._arrays[key] = self.store.open_array(SETS, band, name)
         return self._arrays[key]
 
     def read_band(self, band: Band) -> StoredBand:
         """All sets of a band, checked against the manifest's digests. Raises SolutionDamaged."""
-        self.store.check_band(KIND, band)
-        words = {name: self.store.open_array(KIND, band, name).read() for name in NAMES}
+        self.store.check_band(SETS, band)
+        words = {name: self.store.open_array(SETS, band, name).read() for name in NAMES}
         return StoredBand(
             self.ids,
             {

@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 from .bands import bands_of
 from .errors import NotSolved, SolutionDamaged
 from .layer import Band
-from .layer_sets import KIND as SETS
 from .layer_sets import LayerSets, StoredBand, check_parents
 from .objective import Objective
-from .records import OBJECTIVE, RESULT
+from .records import OBJECTIVE, RESULT, SETS
 from .store import Store
 from .stored_array import ArrayToWrite, StoredArray
 from .value_format import ValueFormat, parse_value_format

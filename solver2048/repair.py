@@ -21,12 +21,11 @@ from .findings import Findings
 from .forward_pass import forward_pass
 from .kept_records import UNSTORED
 from .layer import Band
-from .layer_sets import KIND as SETS
 from .layer_sets import stored_shape
 from .lock import SOLUTION_NAME, DirectoryLock
 from .objective import parse_objective
 from .options import SolveOptions
-from .records import OBJECTIVE, RESULT
+from .records import OBJECTIVE, RESULT, SETS
 from .shape import Shape
 from .start_pass import start_pass
 from .store import MANIFEST, Store

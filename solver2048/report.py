@@ -6,12 +6,12 @@ from typing import Any
 
 from .errors import PublishedMismatch
 from .files import format_size
-from .layer_sets import KIND as SETS
 from .layer_sets import LayerSets
 from .objective import Objective
 from .options import DEFAULT_SPAWN4
 from .progress import duration
 from .published import published_figures
+from .records import SETS
 from .store import Store
 
 START_NAMES = {"2,2": "two 2s", "2,4": "a 2 and a 4", "4,4": "two 4s"}

@@ -35,8 +35,9 @@ from .errors import NotSolved
 from .ids import PARTITION_MEMBERS, IndexIds, RadixIds
 from .layer import Band
 from .layer_index import LayerIndex, build_layer_index
-from .layer_sets import KIND, NAMES, LayerSets
+from .layer_sets import NAMES, LayerSets
 from .progress import Progress
+from .records import SETS
 from .store import Store
 from .stored_array import ArrayToWrite
 
@@ -154,7 +155,7 @@ def _measure_band(sets: LayerSets, band: Band, bar: Progress) -> list[SetSizes]:
                 to_write[sizes.name].append(index_ids.encode(index, bitmap))
         bar.advance(age, float(_members(sets, age)), sets.layer_counts(age).states)
     if sets.ids.name == index_ids.name:
-        on_disk = sets.store.stored_bytes(KIND, band)
+        on_disk = sets.store.stored_bytes(SETS, band)
     else:
         on_disk = _written_bytes(band, to_write)
     for sizes in found:
@@ -205,8 +206,8 @@ def _written_bytes(band: Band, to_write: dict[str, list[NDArray[np.uint64]]]) ->
     with tempfile.TemporaryDirectory(prefix="solver2048-") as directory:
         store = Store(directory)
         store.create({})
-        store.write_band(KIND, band, arrays, {})
-        return store.stored_bytes(KIND, band)
+        store.write_band(SETS, band, arrays, {})
+        return store.stored_bytes(SETS, band)
 
 
 def format_sizes(rows: list[tuple[SetSizes, SetSizes]]) -> str:

@@ -13,12 +13,11 @@ from .bands import bands_of
 from .errors import NoSolution
 from .forward_pass import forward_pass
 from .kept_records import COUNTS, drop_band, record_name
-from .layer_sets import KIND as SETS
 from .layer_sets import LayerSets
 from .layer_values import stored_objectives
 from .objective import parse_objective
 from .options import SolveOptions
-from .records import RESULT
+from .records import RESULT, SETS
 from .shape import Shape
 from .store import Store
 from .workers import Workers

@@ -17,13 +17,12 @@ from .kept_records import COUNTS, record_name, sound_records
 from .kernels.members import count_members, count_missing_images
 from .layer import Band
 from .layer_index import build_layer_index
-from .layer_sets import KIND as SETS
 from .layer_sets import NAMES, LayerSets, stored_shape, wrong_parents
 from .layer_values import NAME as VALUES_NAME
 from .lock import SOLUTION_NAME
 from .objective import parse_objective
 from .options import DEFAULT_SAMPLE, DEFAULT_SHARE, LEVELS
-from .records import OBJECTIVE, RESULT
+from .records import OBJECTIVE, RESULT, SETS
 from .report import check_published, make_report
 from .solution import Solution
 from .store import MANIFEST, Store
