@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .errors import BoardError
+from .errors import BoardError, ImpossibleBoard
 from .shape import Shape
 
 _EMPTY = {".", "0", "_"}
@@ -41,7 +41,7 @@ def parse_board(board: str | ArrayLike, shape: Shape) -> GivenBoard:
     Text: cells divided by blanks or commas, rows by ``/`` or new lines, ``.``, ``0`` or ``_`` for
     an empty cell; or a JSON list (of lists). Rows that are marked may lie in either orientation
     of a shape that is not square; unmarked cells follow the shape, row by row.
-    Raises BoardError, naming the cell.
+    Raises BoardError, naming the cell; ImpossibleBoard where a tile is too large for the shape.
 
     >>> from .shape import SHAPES
     >>> parse_board("2 . 4 / . . 2", SHAPES["2x3"]).rows
@@ -122,7 +122,7 @@ def _tile(cell: Any, row: int, column: int, shape: Shape) -> int:
     if tile < 2 or tile & (tile - 1):
         raise BoardError(f"{where}: {_shown(cell)} is not a tile (2, 4, 8, ...) nor empty (.)")
     if tile > 2**shape.max_exponent:
-        raise BoardError(
+        raise ImpossibleBoard(
             f"{where}: tile {_shown(cell)} cannot occur on a {shape.name} board; "
             f"the largest is {2**shape.max_exponent}"
         )
@@ -142,7 +142,7 @@ def pack_boards(tiles: NDArray[np.int64], shape: Shape) -> NDArray[np.uint64]:
         try:
             _tile(int(flat[number, cell]), *divmod(cell, shape.num_columns), shape)
         except BoardError as error:
-            raise BoardError(f"board {number}, {error}") from None
+            raise type(error)(f"board {number}, {error}") from None
     exponents = tile_exponents(flat).astype(np.uint64)
     codes = np.zeros(len(tiles), dtype=np.uint64)
     for cell, shift in enumerate(shape.cell_shifts):

@@ -2,7 +2,8 @@
 
 SolverError
 ├── UsageError            2  a wrong option, shape or combination of them
-├── BoardError            3  a board that is malformed or impossible on this shape
+├── BoardError            3  a board that is malformed
+│   └── ImpossibleBoard   3  a board with a tile that its shape cannot hold
 ├── UnreachableBoard      4  a proper board that no game can come to
 ├── NotSolved             5  the solution does not reach this board (yet)
 ├── NoSolution            6  nothing there, or a solution of another kind
@@ -28,6 +29,10 @@ class UsageError(SolverError):
 
 class BoardError(SolverError):
     exit_code = 3
+
+
+class ImpossibleBoard(BoardError):
+    pass
 
 
 class UnreachableBoard(SolverError):

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from service import running
 
 from solver2048 import bands, zarr_arrays
 from solver2048.shape import parse_shape
@@ -46,6 +48,26 @@ def solved(tmp_path_factory: pytest.TempPathFactory):
         return done[key]
 
     return solve_once
+
+
+@pytest.fixture(scope="session")
+def service(solved, tmp_path_factory: pytest.TempPathFactory):
+    """A running service of 2x4, 2x3 with two objectives, and of 2x3 without its values."""
+    solved("2x3", objective="tile:64")
+    folder = tmp_path_factory.mktemp("served")
+    kept = {"2x4": {"score"}, "2x3": {"score", "tile-64"}, "2x3-unfinished": {"score"}}
+    for name, objectives in kept.items():
+        shutil.copytree(solved(name[:3]), folder / name)
+        for values in (folder / name / "values").iterdir():
+            if values.name not in objectives:
+                shutil.rmtree(values)
+    unfinished = folder / "2x3-unfinished/values/score"
+    (unfinished / "result.json").unlink()
+    (unfinished / "catalogue.zip").unlink()
+    for band in unfinished.glob("*-*"):
+        shutil.rmtree(band)
+    with running(folder / "log", *(folder / name for name in kept)) as found:
+        yield found
 
 
 def scaled(full: int):

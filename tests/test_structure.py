@@ -35,8 +35,12 @@ ORDER = [
     ["verify_values"],
     ["verify"],
     ["repair"],
+    ["web.answers", "web.page_files"],
+    ["web.bodies"],
+    ["web.app"],
+    ["web.server"],
     ["cli_command"],
-    ["cli_plan", "cli_status"],
+    ["cli_plan", "cli_serve", "cli_status"],
     ["cli"],
     ["__main__"],
 ]

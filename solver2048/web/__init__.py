@@ -1,0 +1,1 @@
+"""Solutions over HTTP, and a page to play on. Needs the extra `web`."""
