@@ -57,9 +57,10 @@ def listen(host: str, port: int) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         return socket.create_server(place[:2], family=family, backlog=MAX_CONNECTIONS)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise UsageError(
-            f"cannot listen on {host}, port {port}: {error.strerror or error}; "
+            f"cannot listen on {host}, port {port}: {reason}; "
             "choose others with --host and --port"
         ) from None
 

@@ -285,6 +285,10 @@ async function main() {
   for (const input of document.querySelectorAll("input[name=spawns]")) {
     input.addEventListener("change", changeSpawns);
   }
+  for (const input of document.querySelectorAll(".choice input")) {
+    // After a click with a pointer arrow keys are moves again.
+    input.addEventListener("click", (event) => event.detail && input.blur());
+  }
   watchSwipes($("#board"));
   await openAddress();
   document.body.dataset.ready = "yes";
