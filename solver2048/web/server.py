@@ -60,8 +60,7 @@ def listen(host: str, port: int) -> socket.socket:
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(
-            f"cannot listen on {host}, port {port}: {reason}; "
-            "choose others with --host and --port"
+            f"cannot listen on {host}, port {port}: {reason}; choose others with --host and --port"
         ) from None
 
 
