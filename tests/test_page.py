@@ -83,7 +83,7 @@ def board_of(page):
 
 
 def until(page, script, arg=None):
-    """Once a script is true: asked from here, for the page's policy forbids Playwright's own way."""
+    """A script is true: asked from here, as the page's policy forbids what Playwright does."""
     for _ in range(200):
         if page.evaluate(script, arg):
             return
