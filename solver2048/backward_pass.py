@@ -22,6 +22,7 @@ from .kept_records import UNSTORED, StatisticsBuilder, drop_band, read_kept, rec
 from .layer import Band, LayerCounts
 from .layer_index import build_layer_index
 from .layer_sets import LayerSets
+from .layer_statistics import collect_statistics
 from .layer_values import ValueBandBuilder, Values
 from .objective import Objective
 from .options import SolveOptions
@@ -124,16 +125,18 @@ def _value_bands(
                     problem, age, rank_bitmap(stored.bitmap(age, "states")), afterstates, window,
                     workers,
                 )  # fmt: skip
-                check.backward(
-                    problem, layer, StateValues(layer.index, afterstates, values), window
+                below = StateValues(layer.index, afterstates, values)
+                check.backward(problem, layer, below, window)
+                counts = sets.layer_counts(age)
+                statistics = collect_statistics(
+                    problem, layer, below, counts.states_labelled, workers
                 )
-                builder.add(age, values, stored, afterstates)
+                builder.add(age, values, statistics, stored, afterstates)
                 # 2 GB in the largest layers, while the next is computed.
-                del values, afterstates
+                del values, afterstates, below
                 window[age] = layer
                 window.pop(age + 4, None)
                 starts |= start_values(problem, layer)
-                counts = sets.layer_counts(age)
                 progress.advance(age, _work(counts), counts.states)
             if is_new:
                 writer.submit(functools.partial(builder.commit, store, kind))
