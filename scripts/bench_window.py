@@ -119,11 +119,10 @@ def run_backward(store: Store, age: int, workers: Workers) -> None:
             below = StateValues(layer.index, afterstates, v)
             noted = collect_statistics(problem, layer, below, counts.states_labelled, workers)
             builder.add(a, v, noted, stored, afterstates)
-            del v, afterstates
+            del v, afterstates, below
             window[a] = layer
             window.pop(a + 4, None)
             writer.submit(functools.partial(builder.commit, store, objective.values_kind))
-            counts = sets.layer_counts(a)
             report("backward", a, time.perf_counter() - started, counts.state_members,
                    counts.afterstate_members)  # fmt: skip
 

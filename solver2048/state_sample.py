@@ -127,14 +127,15 @@ def _all_images(shape: Shape, index: LayerIndex, states: States) -> NDArray[np.i
 
 def sample_card(sets: LayerSets, objective: Objective, per_age: int, seed: int) -> str:
     """What a sample is and what its columns mean, in Markdown."""
+    spawn4 = stored_problem(sets, objective).spawn4
     lines = [
         f"# A sample of the states of {sets.shape.name} 2048, exactly solved",
         "",
-        f"Objective {objective.name}; a spawn is a 4 with probability {stored_problem(sets, objective).spawn4}.",
-        f"Of every age, the sum of the tiles, {per_age} states at random, all of them alike likely,",
-        f"or all if there are fewer; seed {seed}. States are classes of boards modulo all symmetries:",
-        "weigh rows by `weight` to stand for all states, by `weight * images` for all boards.",
-        "Values are as stored.",
+        f"Objective {objective.name}; a spawn is a 4 with probability {spawn4}. Of every age, the",
+        f"sum of the tiles, {per_age} states at random, all of them alike likely, or all if there",
+        f"are fewer; seed {seed}. States are classes of boards modulo all symmetries: weigh rows",
+        "by `weight` to stand for all states, by `weight * images` for all boards. Values are as",
+        "stored.",
         "",
         "| column | meaning |",
         "|---|---|",
