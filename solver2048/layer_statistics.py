@@ -82,7 +82,8 @@ class States(NamedTuple):
     largest: NDArray[np.uint8]
 
 
-class ValuedLayer(NamedTuple):
+@dataclass(frozen=True)
+class ValuedLayer:
     """The afterstates of a layer with their values v, as stored in a format.
 
     afterstates : ranked bitmap; values : float64[number of afterstates], in index order
@@ -92,6 +93,11 @@ class ValuedLayer(NamedTuple):
     afterstates: NDArray[np.uint64]
     values: NDArray[np.float64]
     format: ValueFormat
+
+    @functools.cached_property
+    def largest_bound(self) -> float:
+        """How far any stored value of the layer can be from the one computed."""
+        return float(self.format.rounding_bound(self.values.max(initial=0.0)))
 
     def describe(self, problem: Problem, codes: NDArray[np.uint64]) -> States:
         """All that the actions of some of the layer's states say."""
@@ -123,10 +129,9 @@ class ValuedLayer(NamedTuple):
 
     def is_tied(self, problem: Problem, states: States) -> NDArray[np.bool_]:
         """bool[n]: whether a state has several best actions."""
-        largest = float(self.format.rounding_bound(self.values.max(initial=0.0)))
         allowance = problem.objective.arithmetic_allowance(problem.shape)
         # Most are not even near: only of the others every value's own bound is asked for.
-        tied: NDArray[np.bool_] = states.gaps <= 2 * largest + 2 * allowance
+        tied: NDArray[np.bool_] = states.gaps <= 2 * (self.largest_bound + allowance)
         near = np.flatnonzero(tied)
         picked = States(*(part[near] for part in states))
         tied[near] = self.best_actions(problem, picked).sum(axis=1) > 1

@@ -52,9 +52,8 @@ def sum_state_values(tables, index, potentials, exponents, states, state_values,
                     exponent = max(exponent, np.uint64(exponents[ordinal0]))
                     exponent = max(exponent, np.uint64(exponents[start1 + rank1]))
                     # Only then a flip or the half turn can leave a board as it is.
-                    is_tied = class0 == class2 or (
-                        palindrome0 & (tables.row_info[row1] >> PALINDROME_SHIFT)
-                    )
+                    palindromes = palindrome0 & (tables.row_info[row1] >> PALINDROME_SHIFT)
+                    is_tied = class0 == class2 or palindromes != ZERO
                     segment_sum = 0.0
                     while segment:
                         ordinal2 = start2 + offset + trailing_zeros(segment)
