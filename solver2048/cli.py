@@ -15,6 +15,7 @@ import click
 
 from . import __version__
 from .cli_command import EXIT_CODES, Command, remedy
+from .cli_games import games
 from .cli_plan import plan
 from .cli_sample import sample
 from .cli_stats import stats
@@ -40,6 +41,7 @@ def main() -> None:
     """
 
 
+main.add_command(games)
 main.add_command(plan)
 main.add_command(sample)
 main.add_command(stats)

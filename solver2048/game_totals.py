@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,8 @@ from .shape import Shape
 NUM_EXPONENTS = 16
 
 
-class GameLayer(NamedTuple):
+@dataclass(frozen=True)
+class GameLayer:
     """Boards of one age that games meet, and the games of each.
 
     bitmap : in index order
@@ -133,7 +134,7 @@ class GameTotals:
             for shift in self._shape.cell_shifts
         ]
         largest = np.maximum.reduce(exponents)
-        self._tiles.append(np.bincount(largest, games[over], NUM_EXPONENTS))
+        self._tiles.append(np.bincount(largest, games[over], NUM_EXPONENTS).astype(float))
         potentials = np.sum([np.maximum(e - 1, 0) << e for e in exponents], axis=0)
         self._potentials.append(float((potentials * games[over]).sum()))
         scores = np.zeros_like(self._scores)
@@ -156,7 +157,7 @@ class GameTotals:
 
         has_scores : whether all layers had columns by the number of 4s
         """
-        ages, visits, ended, states, met = (list(column) for column in zip(*self._rows, strict=True))
+        ages, visits, ended, states, met = (list(c) for c in zip(*self._rows, strict=True))
         rows = zip(ages, visits, ended, tail_sums(ended), states, met, strict=True)
         tiles = {2**e: math.fsum(t) for e, t in enumerate(zip(*self._tiles, strict=True))}
         scores = self._scores + self._lost

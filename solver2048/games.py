@@ -23,6 +23,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,10 +42,12 @@ from .kernels.games import add_moves, add_spawns, move_slots_into
 from .kernels.slots import mark_slots, member_codes_into
 from .kernels.values import positions_into
 from .layer_index import LayerIndex, board_slots, build_layer_index
+from .layer_sets import LayerSets
 from .layer_statistics import ValuedLayer
+from .layer_values import Values
+from .objective import Objective
 from .progress import Progress
 from .shape import TRANSPOSED_ACTIONS, Shape
-from .solution import Solution
 from .tables import build_tables
 from .workers import Workers
 
@@ -61,20 +64,20 @@ MEMORY_SHARE = 0.5
 
 
 def optimal_games(
-    solution: Solution,
+    sets: LayerSets,
+    objective: Objective,
     *,
     threads: int | None = None,
     memory_bytes: int | None = None,
     progress: bool = False,
 ) -> Games:
-    """What comes of games under optimal play. Raises NotSolved, SolutionDamaged.
+    """What comes of games under optimal play; of a solution ``s``: `s.sets`, `s.objective`.
 
-    memory_bytes : where the scores would need more, they are given up; half the machine's by default
+    memory_bytes : where scores would need more, they are given up; by default half the machine's
+    Raises NotSolved, SolutionDamaged.
     """
-    sets, values = solution.sets, solution.stored
-    if values.result is None:
-        raise NotSolved("the solve has not come down to the start boards yet")
-    problem = stored_problem(sets, solution.objective)
+    values = _all_values(sets, objective)
+    problem = stored_problem(sets, objective)
     limit = memory_bytes or int(MEMORY_SHARE * default_memory_bytes())
     totals = GameTotals(problem.shape)
     total = sum(counts.state_members for counts in sets.counts())
@@ -91,7 +94,23 @@ def optimal_games(
                 totals.add(states, slots, counts.states)
                 play.move(states, slots)
                 bar.advance(age, float(counts.state_members), counts.states)
-    return totals.finish(solution.meta, solution.start_values["random"], play.has_scores)
+    meta = {"shape": problem.shape.name, "spawn4": problem.spawn4, "objective": objective.name,
+            "values": values.format.name}  # fmt: skip
+    value = float((values.result or {})["random_start"])
+    return totals.finish(meta, value, play.has_scores)
+
+
+def _all_values(sets: LayerSets, objective: Objective) -> Values:
+    """The values of all ages. Raises NotSolved."""
+    if sets.store.keeps_start_alone:
+        raise NotSolved(
+            f"{sets.store.path} keeps only start values, counts and statistics; games need a solve "
+            "with keep solution into another directory"
+        )
+    values = Values(sets, objective)
+    if values.result is None:
+        raise NotSolved("the solve has not come down to the start boards yet")
+    return values
 
 
 class _OptimalPlay:
@@ -102,6 +121,7 @@ class _OptimalPlay:
         self._problem, self._limit, self._workers = problem, limit, workers
         self._tables = build_tables(problem.shape)
         self._window: dict[int, GameLayer] = {}
+        self._buffers: dict[str, NDArray[np.float64]] = {}
 
     def spawn(self, age: int) -> GameLayer:
         """The states of an age, from the afterstates below and the start boards."""
@@ -117,15 +137,15 @@ class _OptimalPlay:
             for layer in [self._window[age - 2**exponent]]
         ))  # fmt: skip
         codes = _member_codes(shape, index, bitmap)
-        games = np.zeros((len(codes), self._num_columns(age, len(codes))))
+        games = self._zeros("states", len(codes), self._num_columns(age, len(codes)))
         layer = GameLayer(index, bitmap, codes, games)
         self._begin(layer, starts)
         for exponent in below:
             self._spawn_tile(layer, exponent)
-        return layer._replace(games=_used(games)) if self.has_scores else layer
+        return layer
 
     def _num_columns(self, age: int, num_boards: int) -> int:
-        """Columns that an age's rows need: one for every number of 4s, or one if they do not fit."""
+        """Columns that an age's rows need: one a number of 4s, or one if they do not fit."""
         window = {exponent: self._window.get(age - 2**exponent) for exponent in SPAWN_EXPONENTS}
         columns = max(
             [layer.games.shape[1] + exponent - 1 for exponent, layer in window.items() if layer],
@@ -137,7 +157,7 @@ class _OptimalPlay:
         if self.has_scores and there + 2 * 8 * num_boards * columns > self._limit:
             self.has_scores = False
             self._window = {
-                below: layer._replace(games=layer.games.sum(axis=1, keepdims=True))
+                below: replace(layer, games=layer.games.sum(axis=1, keepdims=True))
                 for below, layer in self._window.items()
             }
         return columns if self.has_scores else 1
@@ -171,7 +191,7 @@ class _OptimalPlay:
         self._by_columns(below.games.shape[1], spawn)
 
     def choose(self, states: GameLayer, valued: ValuedLayer) -> NDArray[np.uint64]:
-        """Slots of the afterstates that the best actions lead to; `ILLEGAL` where a game is over."""
+        """Slots of the afterstates that the best actions lead to, `ILLEGAL` where all is over."""
         is_transposed = self._problem.shape.is_transposed
         order = np.array(TRANSPOSED_ACTIONS if is_transposed else range(4), dtype=np.uint8)
         slots = np.empty(len(states.codes), dtype=np.uint64)
@@ -180,9 +200,7 @@ class _OptimalPlay:
             described = valued.describe(self._problem, states.codes[start:stop])
             best = valued.best_actions(self._problem, described)[:, order]
             actions = order[best.argmax(axis=1)]
-            move_slots_into(
-                self._tables, states.index, described.codes, actions, slots[start:stop]
-            )
+            move_slots_into(self._tables, states.index, described.codes, actions, slots[start:stop])
 
         self._by_pieces(len(slots), CHUNK_BOARDS, choose)
         return slots
@@ -193,17 +211,27 @@ class _OptimalPlay:
         bitmap = empty_bitmap(int(states.index.num_slots))
         mark_slots(slots[slots != ILLEGAL], bitmap)
         codes = _member_codes(shape, states.index, bitmap)
-        columns = states.games.shape[1]
-        games = np.zeros((len(codes), columns))
+        columns = _num_used(states.games)
+        age = int(states.index.age)
+        games = self._zeros(f"afterstates {age % 6}", len(codes), columns)
         ranks = rank_bitmap(bitmap)
 
         def move(start: int, stop: int) -> None:
             add_moves(ranks, slots, states.games, games, np.uint64(start), np.uint64(stop))
 
         self._by_columns(columns, move)
-        age = int(states.index.age)
         self._window[age] = GameLayer(states.index, bitmap, codes, games)
         self._window.pop(age - 4, None)
+
+    def _zeros(self, name: str, num_boards: int, num_columns: int) -> NDArray[np.float64]:
+        """Rows of zeros, in memory that the last ones of that name have left."""
+        # To get it from the system anew, page by page, takes as long as all the sums.
+        size = num_boards * num_columns
+        if name not in self._buffers or len(self._buffers[name]) < size:
+            self._buffers[name] = np.empty(size + size // 4)
+        rows = self._buffers[name][:size].reshape(num_boards, num_columns)
+        rows.fill(0.0)
+        return rows
 
     def _by_columns(self, num_columns: int, task: Callable[[int, int], None]) -> None:
         """Run a task over all columns, a piece a thread: boards are looked up for every piece."""
@@ -226,7 +254,7 @@ def _member_codes(
     return codes
 
 
-def _used(games: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows without the last columns if no board is likely to have so many 4s."""
+def _num_used(games: NDArray[np.float64]) -> int:
+    """Columns without the last ones if no board is likely to have so many 4s."""
     used = np.flatnonzero(games.max(axis=0, initial=0.0) > LEAST)
-    return np.ascontiguousarray(games[:, : used[-1] + 1 if len(used) else 1])
+    return int(used[-1]) + 1 if len(used) else 1
