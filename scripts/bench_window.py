@@ -117,7 +117,9 @@ def run_backward(store: Store, age: int, workers: Workers) -> None:
             )
             counts = sets.layer_counts(a)
             below = StateValues(layer.index, afterstates, v)
-            noted = collect_statistics(problem, layer, below, counts.states_labelled, workers)
+            noted = collect_statistics(
+                problem, layer, below, value_format, counts.states_labelled, workers
+            )
             builder.add(a, v, noted, stored, afterstates)
             del v, afterstates, below
             window[a] = layer

@@ -129,7 +129,7 @@ def _value_bands(
                 check.backward(problem, layer, below, window)
                 counts = sets.layer_counts(age)
                 statistics = collect_statistics(
-                    problem, layer, below, counts.states_labelled, workers
+                    problem, layer, below, value_format, counts.states_labelled, workers
                 )
                 builder.add(age, values, statistics, stored, afterstates)
                 # 2 GB in the largest layers, while the next is computed.

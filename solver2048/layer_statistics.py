@@ -186,12 +186,14 @@ def collect_statistics(
     problem: Problem,
     layer: StateValues,
     afterstates: StateValues,
+    value_format: ValueFormat | None,
     num_labelled: int,
     workers: Workers,
 ) -> LayerStatistics:
     """Statistics of a layer just computed: of values exact, of actions by a sample of the states.
 
     layer : the states' ``w``; afterstates : the afterstates' values v
+    value_format : what is stored of them, which says what ties; None if nothing is
     num_labelled : labelled boards among the states
     """
     tables = build_tables(problem.shape)
@@ -206,9 +208,8 @@ def collect_statistics(
 
     sums = _over_ranges(workers, int(layer.index.num_slots), SUMMED_SLOTS, add)
     totals, least, greatest, largest = zip(*sums, strict=True)
-    valued = ValuedLayer(
-        afterstates.index, afterstates.states, afterstates.values, parse_value_format("float64", 0)
-    )
+    value_format = value_format or parse_value_format("float64", 0)
+    valued = ValuedLayer(afterstates.index, afterstates.states, afterstates.values, value_format)
     slots = sampled_slots(np.random.default_rng([int(layer.index.age), 2]), layer.states,
                           _sample_size(len(layer.values)))  # fmt: skip
     sampled = valued.describe(problem, slot_boards(problem.shape, layer.index, slots))

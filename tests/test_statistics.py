@@ -24,7 +24,7 @@ from solver2048.state_sample import COLUMNS, sample_states
 from solver2048.store import Store
 
 STATISTICS = (
-    "value_mean", "value_min", "value_max", "gap_mean", "single_share", "tied_share", "largest_tile"
+    "value_mean", "value_min", "value_max", "gap_mean", "single_share", "largest_tile"
 )  # fmt: skip
 
 
@@ -32,6 +32,11 @@ STATISTICS = (
 def naive(name, tile=0):
     shape = parse_shape(name)
     return NaiveSolution(shape.num_rows, shape.num_columns, tile=tile)
+
+
+@functools.cache
+def naive_statistics(name, tile=0, allowance=1e-9):
+    return naive(name, tile).statistics(allowance)
 
 
 def table(path, objective="score", **options):
@@ -59,13 +64,19 @@ CASES = [
 @pytest.mark.parametrize(("name", "options", "allowed", "is_quick"), CASES)
 def test_statistics_are_those_of_all_labelled_boards(name, options, allowed, is_quick, solved):
     objective = options.get("objective", "score")
-    twin = naive(name, 6 if objective == "tile:64" else 0)
+    tile = 6 if objective == "tile:64" else 0
+    twin = naive(name, tile)
     rows = table(solved(name, **options), objective, is_quick=is_quick)
     assert len(rows) == len(twin.states)
-    for row, counts, expected in zip(rows, twin.counts(), twin.statistics(allowed), strict=True):
+    # Stored values, each off by so much, may tie where those in full do not, never the reverse.
+    at_most = [layer["tied_share"] for layer in naive_statistics(name, tile, 2 * allowed)]
+    for row, counts, expected, most in zip(
+        rows, twin.counts(), naive_statistics(name, tile), at_most, strict=True
+    ):
         assert {column: getattr(row, column) for column in counts} == counts
         assert row.compared is not None
         assert row.compared >= row.states
+        assert expected["tied_share"] <= row.tied_share <= most
         for column in STATISTICS:
             found = getattr(row, column)
             if expected[column] is None:
@@ -82,9 +93,9 @@ def test_statistics_of_2x2_by_hand(solved):
     assert (first.states, first.states_labelled, first.terminal) == (2, 6, 0)
     assert (first.gap_mean, first.single_share, first.tied_share) == (0.0, 0.0, 1.0)
     assert first.largest_tile == 2
-    # 4, 8, 16 and 32 in any of 24 ways: nothing moves.
+    # 4, 8, 16 and 32, no two alike side by side: nothing moves. Of 24 ways 16 come about.
     last = rows[60]
-    assert (last.states, last.terminal, last.afterstates) == (3, 3, 0)
+    assert (last.states, last.terminal, last.afterstates) == (2, 2, 0)
     assert (last.value_mean, last.value_min, last.value_max) == (0.0, 0.0, 0.0)
     assert (last.gap_mean, last.single_share, last.tied_share) == (None, 0.0, 0.0)
     assert last.largest_tile == 32
@@ -125,7 +136,7 @@ def test_threads_and_samples_of_a_larger_board(solved):
 def test_where_only_the_start_is_kept(solved, tmp_path):
     solve("2x3", tmp_path / "start", SolveOptions(keep="start"))
     kept = table(tmp_path / "start")
-    whole = table(solved("2x3"), is_quick=True)
+    whole = table(solved("2x3", values="float64"), is_quick=True)
     for row, other in zip(kept, whole, strict=True):
         assert row.value_bits is None
         assert row.state_bits == other.state_bits
@@ -150,9 +161,9 @@ def test_without_values_or_notes_of_them(monkeypatch, tmp_path):
 
 
 def test_counts_of_3x3(shared_file, solved):
-    rows = table(solved("3x3"), is_quick=True)
-    with open(shared_file("3x3.csv"), encoding="utf-8") as file:
+    with open(shared_file("reference/3x3.csv"), encoding="utf-8") as file:
         reference = list(csv.DictReader(file))
+    rows = table(solved("3x3"), is_quick=True)
     assert len(rows) == len(reference)
     for row, expected in zip(rows, reference, strict=True):
         assert {name: str(getattr(row, name)) for name in expected} == expected
