@@ -17,6 +17,8 @@ from . import __version__
 from .cli_command import EXIT_CODES, Command, remedy
 from .cli_games import games
 from .cli_plan import plan
+from .cli_plot import plot
+from .cli_report import report
 from .cli_sample import sample
 from .cli_stats import stats
 from .cli_status import status
@@ -43,6 +45,8 @@ def main() -> None:
 
 main.add_command(games)
 main.add_command(plan)
+main.add_command(plot)
+main.add_command(report)
 main.add_command(sample)
 main.add_command(stats)
 main.add_command(status)
