@@ -166,12 +166,15 @@ class _Descent:
                 problem, age, rank_bitmap(stored.bitmap(age, "states")), afterstates, window,
                 self._workers,
             )  # fmt: skip
-            self._check.backward(
-                problem, layer, StateValues(layer.index, afterstates, values), window
+            below = StateValues(layer.index, afterstates, values)
+            self._check.backward(problem, layer, below, window)
+            labelled = self._sets.layer_counts(age).states_labelled
+            statistics = collect_statistics(
+                problem, layer, below, self._format, labelled, self._workers
             )
-            builder.add(age, values, stored, afterstates)
+            builder.add(age, values, statistics, stored, afterstates)
             # 2 GB in the largest layers, while the next is computed.
-            del values, afterstates
+            del values, afterstates, below
             window[age] = layer
             window.pop(age + 4, None)
             self.starts |= start_values(problem, layer)

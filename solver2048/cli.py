@@ -16,6 +16,8 @@ import click
 from . import __version__
 from .cli_command import EXIT_CODES, Command, remedy
 from .cli_plan import plan
+from .cli_sample import sample
+from .cli_stats import stats
 from .cli_status import status
 from .errors import SolutionDamaged, SolverError, UsageError
 from .options import DEFAULT_CHECK, DEFAULT_SAMPLE, DEFAULT_SHARE, KEEPS, LEVELS
@@ -39,6 +41,8 @@ def main() -> None:
 
 
 main.add_command(plan)
+main.add_command(sample)
+main.add_command(stats)
 main.add_command(status)
 _command = functools.partial(main.command, cls=Command)
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -209,9 +209,9 @@ class Solution:
         top = np.fmax.reduce(action_values, axis=1, initial=-np.inf)
         values = np.maximum(top, self._floors(codes))
         # Two values tie if, for all that is stored, they may be equal.
-        bounds = self.stored.format.rounding_bound(afterstate_values)
-        least = np.fmax.reduce(action_values - bounds, axis=1, initial=-np.inf)
-        best = action_values + bounds >= least[:, None] - self.arithmetic_allowance
+        best = self.stored.format.best_actions(
+            action_values, afterstate_values, self.arithmetic_allowance
+        )
         return Probe(ages, values, action_values, rewards, afterstate_values, best)
 
     def _ages(self, codes: NDArray[np.uint64]) -> NDArray[np.int64]:
