@@ -96,9 +96,9 @@ def _value_bands(
     check = SelfCheck(problem.shape, options.check, workers.num_threads)
     starts: dict[int, float] = {}
     last_checkpoint = time.monotonic()
-    total_work = sum(_work(sets.layer_counts(age)) for band in bands for age in band.ages)
+    total_work = sum(layer_work(sets.layer_counts(age)) for band in bands for age in band.ages)
     if log:
-        whole = sum(_work(counts) for counts in sets.counts())
+        whole = sum(layer_work(counts) for counts in sets.counts())
         log.begin("backward", whole - total_work, whole)
     title = f"{problem.shape.name} backward"
     with (
@@ -134,7 +134,7 @@ def _value_bands(
                 window.pop(age + 4, None)
                 starts |= start_values(problem, layer)
                 counts = sets.layer_counts(age)
-                progress.advance(age, _work(counts), counts.states)
+                progress.advance(age, layer_work(counts), counts.states)
             if is_new:
                 writer.submit(functools.partial(builder.commit, store, kind))
             if not options.overlaps:
@@ -177,7 +177,7 @@ def _drop_above(sets: LayerSets, age: int) -> None:
             drop_band(sets.store, band)
 
 
-def _work(counts: LayerCounts) -> float:
+def layer_work(counts: LayerCounts) -> float:
     """Expected work of a layer in the backward pass, in nanoseconds of one core."""
     return (
         SLOT_WORK * counts.num_slots
@@ -221,20 +221,26 @@ def _result(
     starts: dict[int, float],
 ) -> dict[str, Any]:
     """What a finished objective says: start values in full, and the bound of what is stored."""
-    shape = problem.shape
+    return {
+        "identity": sets.store.kind_identity(problem.objective.values_kind),
+        "objective": problem.objective.name,
+        "spawn4": problem.spawn4,
+        **_bounds(sets, problem.objective, value_format),
+        **start_record(problem, starts),
+    }
+
+
+def start_record(problem: Problem, starts: dict[int, float]) -> dict[str, Any]:
+    """Values of the start boards, of their classes and of a random start, from those by code."""
+    shape, p4 = problem.shape, problem.spawn4
     classes = {}
     for name, age in START_AGES.items():
         of_class = [starts[int(code)] for code in start_boards(shape, age)]
         classes[name] = math.fsum(of_class) / len(of_class)
-    p4 = problem.spawn4
     shares = {"2,2": (1 - p4) ** 2, "2,4": 2 * p4 * (1 - p4), "4,4": p4**2}
     codes = np.array(sorted(starts), dtype=np.uint64)
     boards = unpack_boards(codes, shape)
     return {
-        "identity": sets.store.kind_identity(problem.objective.values_kind),
-        "objective": problem.objective.name,
-        "spawn4": p4,
-        **_bounds(sets, problem.objective, value_format),
         "start_classes": classes,
         "random_start": math.fsum(shares[name] * classes[name] for name in classes),
         "start_boards": {
