@@ -15,7 +15,6 @@ from .layer import Band
 from .layer_index import LayerIndex, build_layer_index
 from .objective import Objective
 from .shape import Shape
-from .store import Store
 from .stored_array import ArrayToWrite
 from .tables import build_tables
 from .workers import Workers
@@ -186,4 +185,3 @@ class PolicyBandBuilder:
 
         found = workers.run((len(layer.members) // 2 - 1, encode), min_range=CHUNK_WORDS)
         return sum(p for p, _ in found), sum(d for _, d in found)
-

@@ -11,7 +11,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-
 from elias_fano.ranked import rank_bitmap
 
 from .background import BackgroundWriter, RunTimer
@@ -88,9 +87,7 @@ def _choose_bands(
                 progress.advance(age, layer_work(counts), counts.states)
             if is_new:
                 arrays, record = builder.encode(workers)
-                writer.submit(
-                    functools.partial(store.write_band, kind, band, arrays, record)
-                )
+                writer.submit(functools.partial(store.write_band, kind, band, arrays, record))
             # None from the start boards on: their values would be lost to a resumed run.
             is_due = time.monotonic() - saved >= options.checkpoint_seconds
             if is_due and band.first > max(START_AGES.values()):

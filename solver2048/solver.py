@@ -25,6 +25,7 @@ from .options import (
     check_options,
 )
 from .outlook import check_fits
+from .pack import solve_policy
 from .progress_log import ProgressLog
 from .records import OBJECTIVE, SETS
 from .scratch import check_budget
@@ -73,6 +74,8 @@ def solve(
         problem = Problem(shape, objective, spawn4)
         if keep == "start":
             return _solve_start(store, problem, {**facts, "keep": keep}, counts.max_age, options)
+        if keep == "policy":
+            return solve_policy(store, problem, facts, options)
         outlook = check_fits(store, objective.values_kind, counts, ids.name, options)
         options = dataclasses.replace(options, overlaps=outlook.overlaps)
         store.create(facts)

@@ -5,9 +5,9 @@ A predictor is a sum of weights over 13 *patterns* of an afterstate, each of at 
 
     score(afterstate) = sum over patterns i of weights[i, the cells of pattern i]
 
-The patterns are the three rows, the six squares of two by two cells and the four columns of a packed
-board; 16 bits hold the exponents of each. The higher score comes first, of equal ones the action
-with the lower number. It is learned, and in a table its weights are int8: scores are exact.
+The patterns are the three rows, the six squares of two by two cells and the four columns of a
+packed board; 16 bits hold the exponents of each. The higher score comes first, of equal ones the
+action with the lower number. It is learned, and in a table its weights are int8: scores are exact.
 
 Boards here are canonical, as their slot gives them, save where a kernel says otherwise. Actions are
 up, down, left, right of the packed board.
