@@ -10,7 +10,6 @@ import click
 from .cli_command import Command
 from .options import REACHES
 
-
 EXAMPLE = """\
 solver2048 pack solutions/3x3 --policy --out policies/3x3
 solver2048 pack policies/3x3 --policy --reach optimal --out policies/3x3-optimal"""

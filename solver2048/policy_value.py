@@ -47,6 +47,10 @@ def evaluate_policy(
 ) -> dict[str, Any]:
     """The exact expected outcome of a policy from every start: small boards, in memory.
 
+    The policy is asked about one board of every class under the two flips, and its actions are
+    taken to follow the flips: of one that does not, such as "the first legal action", the value is
+    that of what it does on those boards.
+
     Returns `start_boards`, by board as text, `start_classes` and `random_start`, as result.json of
     a solution has them; NaN where the policy comes to a state for which its action is illegal.
     Time is that of a solve, and of `policy` for every state.
