@@ -288,6 +288,7 @@ class Policy(Solution):
         self.objective = parse_objective(objective, self.shape)
         self.table = PolicyTable(store, self.shape, self.objective)
         self._result = self.table.result
+        self._shifts = self.shape.cell_shifts
         self._order = np.array(
             [*(TRANSPOSED_ACTIONS if self.shape.is_transposed else range(4)), -1], dtype=np.int8
         )
@@ -313,18 +314,12 @@ class Policy(Solution):
         """
         codes = self._packed(boards)
         ages = self._ages(codes)
-        outside = np.flatnonzero((ages < 4) | (ages > self.shape.top_age))
-        if len(outside):
-            self._refuse(codes[outside[0]])
-        actions = np.empty(len(codes), dtype=np.uint8)
+        numbers = np.empty(len(codes), dtype=np.int8)
         order = np.argsort(ages, kind="stable")
         for group in np.split(order, np.flatnonzero(np.diff(ages[order])) + 1):
             if len(group):
-                actions[group] = self.table.actions(int(ages[group[0]]), codes[group])
-        unstored = np.flatnonzero(actions == NOT_STORED)
-        if len(unstored):
-            self._refuse(codes[unstored[0]])
-        return self._order[actions]
+                numbers[group] = self._numbers(int(ages[group[0]]), codes[group])
+        return numbers
 
     def _refuse(self, code: np.uint64) -> None:
         raise UnreachableBoard(
@@ -339,12 +334,25 @@ class Policy(Solution):
     def query(self, board: str | ArrayLike | GivenBoard) -> BoardValue:
         """The board and its action, in `best`; its value is NaN, `actions` are none."""
         given = board if isinstance(board, GivenBoard) else parse_board(board, self.shape)
-        code = pack_boards(given.oriented[None], self.shape)
-        number = int(self.policy(given.oriented[None])[0])
+        rows = zip(*given.rows, strict=True) if given.is_transposed else given.rows
+        tiles = [tile for row in rows for tile in row]
+        # In plain integers: for one board arrays take several times as long.
+        shifts = zip(tiles, self._shifts, strict=True)
+        code = np.uint64(sum(tile.bit_length() - 1 << shift for tile, shift in shifts if tile))
+        number = int(self._numbers(sum(tiles), np.array([code]))[0])
         if given.is_transposed and number >= 0:
             number = TRANSPOSED_ACTIONS[number]
         best = (ACTIONS[number],) if number >= 0 else ()
-        return BoardValue(given.rows, int(self._ages(code)[0]), float("nan"), best, {})
+        return BoardValue(given.rows, sum(tiles), float("nan"), best, {})
+
+    def _numbers(self, age: int, codes: NDArray[np.uint64]) -> NDArray[np.int8]:
+        """Numbers of the stored actions of packed boards of an age, -1: game over."""
+        if not 4 <= age <= self.shape.top_age:
+            self._refuse(codes[0])
+        actions = self.table.actions(age, codes)
+        if actions.max() == NOT_STORED:
+            self._refuse(codes[actions.argmax()])
+        return self._order[actions]
 
     def value(self, board: str | ArrayLike) -> float:
         raise self._no_values()
