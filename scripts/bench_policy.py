@@ -1,6 +1,6 @@
 """Bits a state of policies stored in one way and another, and the speed of looking actions up.
 
-    python scripts/bench_policy.py SOLUTION [--policy TABLE] [--sets4x3 SOLUTION]
+    python scripts/bench_policy.py SOLUTION [--policy TABLE] [--sets SOLUTION]
 
 SOLUTION is solved, with values. Of a few layers it prints, in bits a member (states modulo the
 flips, terminal ones included), what the best actions take
@@ -14,10 +14,12 @@ flips, terminal ones included), what the best actions take
               structure without keys that uses the predictor
     ribbon    a ribbon retrieval structure of width 64, two bits a member, no keys
 
-TABLE is a policy table of the same board: single look-ups and batches, one thread; or, with --games,
-its mean score over random games beside its value, and whether play ever left its states. Sets of 4x3
-(at least to an age above the largest asked for): `learned` over random values of the two ages above,
-and over a game that ends at a given age, so that actions have a meaning.
+TABLE is a policy table of the same board: single look-ups and batches, one thread; or, with
+--games, its mean score over random games beside its value, and whether play ever left its states.
+
+`--sets` takes sets, of 4x3 say, reaching far enough, and prints what `learned` takes with its
+weights over random values of the two ages above each of --ages, and, with --end, of a game that is
+over at that age, so that actions have a meaning.
 """
 
 from __future__ import annotations
@@ -187,21 +189,17 @@ def measure_solution(path: str, ages: list[int] | None) -> None:
                       2 * solution.rounding_bound)  # fmt: skip
 
 
-def measure_random(path: str, ages: list[int]) -> None:
-    """4x3 over random values of the two ages above."""
+def measure_sets(path: str, ages: list[int], ends: list[int]) -> None:
+    """Policies over random values of the two ages above, and of games that end early."""
     sets = LayerSets(Store(path))
     for age in ages:
-        rng = np.random.default_rng(1)
-        _policy_of(sets, age, age, lambda n, layer: rng.random(n), "random values above")
+        _policy_of(sets, age, age, np.random.default_rng(1), "random values above")
+        for end in ends:
+            if end > age:
+                _policy_of(sets, age, end, None, f"a game that ends at {end + 4}")
 
 
-def measure_horizon(path: str, age: int, end: int) -> None:
-    """4x3 where the game ends at an age: its values are of `end - age` of play."""
-    sets = LayerSets(Store(path))
-    _policy_of(sets, age, end, None, f"a game that ends at {end + 4}")
-
-
-def _policy_of(sets: LayerSets, age: int, end: int, values_above, what: str) -> None:
+def _policy_of(sets: LayerSets, age: int, end: int, rng, what: str) -> None:
     shape, objective = sets.shape, Objective()
     problem = Problem(shape, objective, 0.1)
     window = {}
@@ -227,7 +225,7 @@ def _policy_of(sets: LayerSets, age: int, end: int, values_above, what: str) -> 
         arrays, record = builder.encode(workers)
     (facts,) = record["layers"]
     bits = sum(zstd_bits(array.items.view(np.uint8)) for array in arrays.values())
-    print(f"  4x3{age:6}{len(masks):12,}{int(layer.index.num_slots) / len(masks):7.2f}"
+    print(f"{shape.name:>5}{age:6}{len(masks):12,}{int(layer.index.num_slots) / len(masks):7.2f}"
           f"{facts['predicted'] / facts['decided']:8.3f}  {bits / len(masks):.3f} bits, {what}; "
           f"codes {zstd_bits(arrays[CODES].items) / len(masks):.3f}", flush=True)  # fmt: skip
 
@@ -321,8 +319,8 @@ def measure_play(path: str, num_games: int) -> None:
     error = scores.std(ddof=1) / num_games**0.5
     value = policy.start_values["random"]
     print(f"{num_games:,} games: mean {scores.mean():.2f}, standard error {error:.2f}, value "
-          f"{value:.2f}: {(scores.mean() - value) / error:+.2f} errors; {num_outside} boards outside "
-          f"its states")  # fmt: skip
+          f"{value:.2f}: {(scores.mean() - value) / error:+.2f} errors; {num_outside} boards "
+          f"outside its states")  # fmt: skip
 
 
 def _shares(layers) -> NDArray[np.float64]:
@@ -337,17 +335,16 @@ def main() -> None:
     parser.add_argument("--policy", help="a policy table")
     parser.add_argument("--boards", type=int, default=1_000_000)
     parser.add_argument("--games", type=int, help="play so many games instead")
-    parser.add_argument("--sets4x3", help="sets of 4x3")
+    parser.add_argument("--sets", help="a solution of which only the sets are read")
+    parser.add_argument("--end", type=int, nargs="+", default=[])
     options = parser.parse_args()
     print(f"{'':5}{'age':>6}{'states':>12}{'slots':>7}{'right':>8}" + "".join(
         f"{name:>10}" for name in
         ("set", "position", "slot", "rule", "learned", "entropy", "ribbon")))  # fmt: skip
     if options.solution:
         measure_solution(options.solution, options.ages)
-    if options.sets4x3:
-        measure_random(options.sets4x3, [120, 300, 600])
-        for age, end in ((120, 200), (180, 240)):
-            measure_horizon(options.sets4x3, age, end)
+    if options.sets:
+        measure_sets(options.sets, options.ages or [120, 300, 600], options.end)
     if options.policy and options.games:
         measure_play(options.policy, options.games)
     elif options.policy:
