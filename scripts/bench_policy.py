@@ -208,9 +208,7 @@ def _policy_of(sets: LayerSets, age: int, end: int, rng, what: str) -> None:
             index = build_layer_index(shape, above)
             states = rank_bitmap(sets.open(above, "states").to_bitmap())
             count = int(states[-1])
-            values = (
-                values_above(count, index) if values_above else _potentials(shape, index, states)
-            )
+            values = rng.random(count) if rng else _potentials(shape, index, states)
             window[above] = StateValues(index, states, values)
         for n in range(end, age - 2, -2):
             states, afterstates = (
