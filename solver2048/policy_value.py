@@ -56,7 +56,7 @@ def evaluate_policy(
     Time is that of a solve, and of `policy` for every state.
 
     >>> result = evaluate_policy("2x2", lambda boards: np.zeros(len(boards), dtype=int))
-    >>> np.isnan(result["random_start"])  # up is not always legal
+    >>> bool(np.isnan(result["random_start"]))  # up is not always legal
     True
     """
     shape = parse_shape(shape) if isinstance(shape, str) else shape

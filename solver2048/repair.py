@@ -85,8 +85,8 @@ class _Repair:
         self._restore_identity()
         if self.store.keep == "policy":
             raise NotSolved(
-                f"{self.store.path} is a policy table: move away what is damaged (`verify` names it) "
-                "and run the command that made it again; it writes the same bytes"
+                f"{self.store.path} is a policy table: move away what is damaged (`verify` "
+                "names it) and run the command that made it again; it writes the same bytes"
             )
         findings = verify(self.store, level="full")
         for _ in range(MAX_ROUNDS):
