@@ -12,7 +12,7 @@ from .options import REACHES
 
 EXAMPLE = """\
 solver2048 pack solutions/3x3 --policy --out policies/3x3
-solver2048 pack policies/3x3 --policy --reach optimal --out policies/3x3-optimal"""
+solver2048 pack policies/3x3 --policy --reach optimal --out policies/met"""
 
 
 @click.command(cls=Command, example=EXAMPLE)
