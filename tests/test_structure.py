@@ -20,7 +20,7 @@ ORDER = [
     ["kernels.slots"],
     ["kernels.moves", "kernels.radix"],
     ["kernels.spawns", "kernels.members"],
-    ["kernels.values"],
+    ["kernels.values", "kernels.actions"],
     ["layer_index", "objective", "value_format", "workers", "bands", "progress"],
     ["published", "stored_array", "records", "progress_log", "samples"],
     ["forward", "ids", "zarr_arrays", "age_counts", "watch"],
