@@ -20,7 +20,7 @@ POLICIES = ("optimal", "greedy", "random")
 @click.option("--seed", type=click.IntRange(0, 2**64 - 1), default=1, show_default=True,
               metavar="N", help="The same seed, the same games.")  # fmt: skip
 @click.option("--policy", type=click.Choice(POLICIES), default=POLICIES[0], show_default=True,
-              help="What is played: the best action, the highest reward, any legal action.")  # fmt: skip
+              help="Takes the best action, the highest reward, or any legal action.")  # fmt: skip
 @click.option("--start", metavar="BOARD", help="Start board.  [default: a random start each]")
 @click.option("--objective", default="score", show_default=True, metavar="NAME",
               help="What optimal play is for: 'score', or 'tile:N'.")  # fmt: skip

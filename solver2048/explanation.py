@@ -58,7 +58,7 @@ class ActionOutcomes:
 
 @dataclass(frozen=True)
 class Step:
-    """A move of the likeliest line of play; `value` and `board` are those after the spawn."""
+    """A move of a likely line of play; `board` is the one after the spawn."""
 
     action: str
     reward: float

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from .explanation import SIMULATED_GAMES, ActionOutcomes, Explanation, Rows, Spawn, with_tile
+from .explanation import SIMULATED_GAMES, ActionOutcomes, Explanation, Rows, Spawn
 from .objective import Objective
 
 WIDTH = 80
@@ -44,7 +44,8 @@ def format_explanation(
             action = explained.actions[name]
             if action is not None:
                 sections.append(_action(name, action, number))
-        sections.append(_line(explained))
+        if explained.line:
+            sections.append(_line(explained))
     sections += [_tiles(explained, max_states, seed), _deaths(explained, num_spawns, max_states)]
     return "\n\n".join("\n".join(lines) for lines in sections)
 
@@ -145,4 +146,26 @@ def _line(explained: Explanation) -> list[str]:
             [f"{line:<{columns}}" for line in block] for block in blocks[start : start + fitting]
         ]
         lines += ([""] if start else []) + _beside(*padded)
+    return lines
+
+
+def _tiles(explained: Explanation, max_states: int, seed: int) -> list[str]:
+    source = (
+        "exact"
+        if explained.is_exact
+        else f"from {SIMULATED_GAMES:,} games, seed {seed}: more than {max_states:,} states"
+    )
+    lines = [f"chance of reaching each tile under this policy ({source})"]
+    for chance in explained.tiles:
+        error = "" if explained.is_exact else f" ± {chance.standard_error:.3%}"
+        lines.append(f"{chance.tile:8,}  {chance.probability:9.4%}{error}")
+    return lines
+
+
+def _deaths(explained: Explanation, num_spawns: int, max_states: int) -> list[str]:
+    lines = ["chance that the game is over within so many spawns (exact)"]
+    lines += [f"{k:8}  {p:9.4%}" for k, p in enumerate(explained.deaths, 1)]
+    if len(explained.deaths) < num_spawns:
+        reached = len(explained.deaths)
+        lines.append(f"stopped after {reached} of {num_spawns}: more than {max_states:,} boards")
     return lines

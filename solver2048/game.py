@@ -21,11 +21,11 @@ CELL_DRAW, TILE_DRAW, ACTION_DRAW = range(3)
 """What the draws of an age decide: the spawn's cell, its tile, and the move of a random player."""
 
 START_AGE = 0
-"""The age under which the first two tiles are drawn."""
+"""The first two tiles are drawn as at this age and the next, which no board has."""
 
 
 def draws(seed: int, age: int, num_games: int) -> Draws:
-    """float64[num_games, 3], uniform in [0, 1): those of a game do not depend on how many there are.
+    """float64[num_games, 3], uniform in [0, 1): a game's are the same among any number of games.
 
     Philox, a counter-based generator, with the key (seed, age); seed < 2^64.
     """
