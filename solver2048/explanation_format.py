@@ -96,8 +96,8 @@ def _board(explained: Explanation, objective: Objective, number: _Number) -> lis
         table.append(f"{mark} {name:<6}{number.plain(action.value):>12}{loss:>12}")
     if not answer.best:
         table.append("the game is over")
-    title = f"age {answer.age}, {objective.unit} ({objective.name}) under optimal play: " \
-            f"{number.plain(answer.value)}"  # fmt: skip
+    what = objective.unit + (f" of {objective.name}" if objective.exponent else "")
+    title = f"age {answer.age}; {what} under optimal play: {number.plain(answer.value)}"
     return [title, "", *_beside(_grid(_shown(answer.board), 6), table)]
 
 
@@ -150,12 +150,10 @@ def _line(explained: Explanation) -> list[str]:
 
 
 def _tiles(explained: Explanation, max_states: int, seed: int) -> list[str]:
-    source = (
-        "exact"
-        if explained.is_exact
-        else f"from {SIMULATED_GAMES:,} games, seed {seed}: more than {max_states:,} states"
-    )
+    source = "exact" if explained.is_exact else f"from {SIMULATED_GAMES:,} games, seed {seed}"
     lines = [f"chance of reaching each tile under this policy ({source})"]
+    if not explained.is_exact:
+        lines.append(f"(more than {max_states:,} states may follow; --limit allows more)")
     for chance in explained.tiles:
         error = "" if explained.is_exact else f" ± {chance.standard_error:.3%}"
         lines.append(f"{chance.tile:8,}  {chance.probability:9.4%}{error}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .explanation import with_tile
 from .objective import Objective
 from .played_game import PlayedGame
 
@@ -27,7 +28,10 @@ def view(
     """What a game looks like; cursor: the cell where a spawn would be put."""
     objective = game.solution.objective
     left = _board(game, cursor)
-    right = _hints(game) if has_hints else [[("hints are off", "dim")]]
+    if not has_hints:
+        right: list[Line] = [[("hints are off", "dim")]]
+    else:
+        right = _spawn_hints(game, cursor) if cursor else _hints(game)
     width = sum(len(text) for text, _ in left[0])
     lines = [[(_title(game), "bold")], []]
     for i, line in enumerate(left):
@@ -90,6 +94,16 @@ def _hints(game: PlayedGame) -> list[Line]:
         share = action.value / answer.value if answer.value else 1.0
         style = "best" if is_best else "plain"
         lines.append([(f"{text}{loss:>12} ", style), ("█" * round(BAR_WIDTH * share), style)])
+    return lines
+
+
+def _spawn_hints(game: PlayedGame, cursor: tuple[int, int]) -> list[Line]:
+    """What a 2 and a 4 in the chosen cell would be worth."""
+    lines: list[Line] = [[(f"  {'spawn here':<10}{'value':>10}", "dim")]]
+    for tile in (2, 4):
+        value = game.solution.query(with_tile(game.rows, cursor, tile)).value
+        text = f"  {tile:<8}{shown_value(value, game.solution.objective):>12}"
+        lines.append([(text, "plain")])
     return lines
 
 

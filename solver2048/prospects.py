@@ -94,7 +94,7 @@ def death_probabilities(
         if len(boards.codes) > max_boards:
             break
         died += float(boards.probabilities[_is_terminal(boards.codes, shape)].sum())
-        deaths.append(died)
+        deaths.append(min(died, 1.0))
     return deaths
 
 

@@ -1,4 +1,4 @@
-"""A played game on a terminal, through curses: keys in, lines out, and the terminal left as it was."""
+"""A played game on a terminal, through curses; the terminal is left as it was."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 
 from .board import format_board
 from .errors import UsageError
-from .played_game import PlayedGame
 from .game_view import ASCII, Line, shown_value, view
+from .played_game import PlayedGame
 
 ACTION_KEYS = {
     "up": (curses.KEY_UP, ord("w"), ord("k")),
@@ -28,9 +28,10 @@ NO_KEY = -1
 LOST_READS = 20
 """So many reads in a row without a key mean that there is no terminal any more."""
 
+# -1 is the terminal's own: readable on any background.
 COLOURS = {"best": curses.COLOR_GREEN, "loss": curses.COLOR_RED}
 TILE_COLOURS = (
-    curses.COLOR_WHITE, curses.COLOR_CYAN, curses.COLOR_BLUE, curses.COLOR_MAGENTA,
+    -1, curses.COLOR_CYAN, curses.COLOR_BLUE, curses.COLOR_MAGENTA,
     curses.COLOR_RED, curses.COLOR_YELLOW, curses.COLOR_GREEN,
 )  # fmt: skip
 
