@@ -13,8 +13,8 @@ import subprocess
 import sys
 import termios
 import time
-from contextlib import contextmanager
 
+import pyte
 import pytest
 from test_cli import run
 
@@ -93,89 +93,109 @@ def test_the_screen_holds_what_it_should(solved):
         assert any(f"last move: {best}, a best one" in line for line in shown(game))
 
 
-@contextmanager
-def on_terminal(path, *arguments, rows=24, columns=80, **environment):
-    """`play` on a terminal of its own: (process, write, read until a text, terminal)."""
-    main, other = pty.openpty()
-    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-    command = [sys.executable, "-m", "solver2048", "play", str(path), *arguments]
-    plain = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
-    process = subprocess.Popen(
-        command, stdin=other, stdout=other, stderr=subprocess.PIPE, start_new_session=True,
-        env=plain | {"TERM": "xterm", "PYTHONUTF8": "1"} | environment,
-    )  # fmt: skip
-    output = bytearray()
+class Terminal:
+    """`play` on a terminal of its own; `screen` is what it shows."""
 
-    def read(*texts, start=0):
+    def __init__(self, path, *arguments, rows=24, columns=80, **environment):
+        self.screen = pyte.Screen(columns, rows)
+        self._stream = pyte.ByteStream(self.screen)
+        self._main, self._other = pty.openpty()
+        self.output = b""
+        fcntl.ioctl(self._other, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        command = [sys.executable, "-m", "solver2048", "play", str(path), *arguments]
+        plain = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+        self.process = subprocess.Popen(
+            command, stdin=self._other, stdout=self._other, stderr=subprocess.PIPE,
+            env=plain | {"TERM": "linux", "PYTHONUTF8": "1"} | environment, start_new_session=True,
+        )  # fmt: skip
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+        os.close(self._main)
+        os.close(self._other)
+
+    @property
+    def modes(self):
+        return termios.tcgetattr(self._other)
+
+    def write(self, keys):
+        os.write(self._main, keys)
+
+    def _read(self):
+        if select.select([self._main], [], [], 0.05)[0]:
+            read = os.read(self._main, 65536)
+            self.output += read
+            self._stream.feed(read)
+
+    def wait_for(self, text):
+        """Read until a text is on the screen."""
         deadline = time.monotonic() + 60
-        while not all(text in output[start:] for text in texts):
-            assert time.monotonic() < deadline, output
-            if select.select([main], [], [], 0.1)[0]:
-                output.extend(os.read(main, 65536))
-        return bytes(output)
+        while not any(text in line for line in self.screen.display):
+            assert time.monotonic() < deadline, "\n".join(self.screen.display)
+            self._read()
 
-    def write(keys):
-        position = len(output)
-        os.write(main, keys)
-        return position
-
-    try:
-        yield process, write, read, other
-    finally:
-        process.kill()
-        process.communicate()
-        os.close(main)
-        os.close(other)
+    def end(self):
+        """(exit code, standard error), read to the end."""
+        while self.process.poll() is None:
+            self._read()
+        self._read()
+        return self.process.returncode, self.process.stderr.read()
 
 
 @pytest.mark.parametrize("leave", ["q", signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_terminal_is_left_as_it_was(leave, solved):
-    with on_terminal(solved("2x3"), "--seed", "1") as (process, write, read, terminal):
-        before = termios.tcgetattr(terminal)
-        read(b"moves 0", b"q quit")
-        assert termios.tcgetattr(terminal) != before
-        read(b"last move", start=write(b" "))
+    with Terminal(solved("2x3"), "--seed", "1") as terminal:
+        before = terminal.modes
+        terminal.wait_for("q quit")
+        assert terminal.modes != before
+        terminal.write(b" ")
+        terminal.wait_for("a best one")
         if leave == "q":
-            write(b"q")
+            terminal.write(b"q")
+            assert terminal.end() == (0, b"")
         else:
-            process.send_signal(leave)
-        errors = process.communicate(timeout=60)[1]
-        assert process.returncode == (0 if leave == "q" else 130)
-        assert errors == (b"" if leave == "q" else b"interrupted\n")
-        assert termios.tcgetattr(terminal) == before
+            terminal.process.send_signal(leave)
+            assert terminal.end() == (130, b"interrupted\n")
+        assert terminal.modes == before
 
 
 def test_a_game_by_keys(solved):
-    board = "2 . 4 / . . 2"
-    with on_terminal(solved("2x3"), "--seed", "1", "--board", board) as (process, write, read, _):
-        read(b"q quit")
-        read(b"lost; best: left", start=write(b"\x1bOC"))  # right
-        write(b"u")
-        read(b"spawn here", start=write(b"ca"))
-        read(b"a best one", start=write(b"s4"))
-        read(b"hints are off", start=write(b"i"))
-        write(b"nq")
-        process.communicate(timeout=60)
-        assert process.returncode == 0
+    with Terminal(solved("2x3"), "--seed", "1", "--board", "2 . 4 / . . 2") as terminal:
+        terminal.wait_for("moves 0")
+        for keys, text in (
+            (b"\x1b[C", "lost; best: left"),  # the arrow to the right
+            (b"u", "moves 0"),
+            (b"ca", "spawn here"),
+            (b"s4", "last move: left, a best one"),
+            (b"i", "hints are off"),
+            (b"n", "moves 0"),
+        ):
+            terminal.write(keys)
+            terminal.wait_for(text)
+        terminal.write(b"q")
+        assert terminal.end()[0] == 0
 
 
 @pytest.mark.parametrize("no_color", ["", "1"])
 def test_colour_unless_it_is_unwanted(no_color, solved):
-    path = solved("2x3")
-    with on_terminal(path, NO_COLOR=no_color) as (_, _, read, _):
-        assert bool(COLOUR.search(read(b"q quit"))) == (not no_color)
+    with Terminal(solved("2x3"), NO_COLOR=no_color) as terminal:
+        terminal.wait_for("q quit")
+        assert bool(COLOUR.search(terminal.output)) == (not no_color)
 
 
 def test_a_small_terminal_says_so(solved):
-    with on_terminal(solved("2x3"), rows=8, columns=50) as (_, _, read, _):
-        read(b"needed, 50x8 here")
+    with Terminal(solved("2x3"), rows=8, columns=50) as terminal:
+        terminal.wait_for("needed, 50x8 here")
 
 
 def test_watching_optimal_play(solved):
     path = solved("2x3")
-    with on_terminal(path, "--auto", "--delay", "0", "--seed", "4") as (_, write, read, _):
-        read(b"the game is over")
-        write(b"q")
+    with Terminal(path, "--auto", "--delay", "0", "--seed", "4") as terminal:
+        terminal.wait_for("the game is over")
     lines = run("play", path, "--auto", "--seed", 4).stdout.splitlines()
     with open_solution(path) as solution:
         games = simulate(solution, 1, 4)
@@ -190,7 +210,7 @@ def test_refusals(solved):
     assert "to play takes a terminal" in result.stderr
     assert run("play", path, "--auto", "--board", "2 . . / . . .").exit_code == 4
     assert run("play", "nowhere", "--auto").exit_code == 6
-    with on_terminal(path, TERM="dumb") as (process, _, _, _):
-        errors = process.communicate(timeout=60)[1]
-        assert process.returncode == 2
-        assert b"is no terminal to play on" in errors
+    with Terminal(path, TERM="dumb") as terminal:
+        code, errors = terminal.end()
+    assert code == 2
+    assert b"is no terminal to play on" in errors

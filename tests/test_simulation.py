@@ -45,8 +45,8 @@ def chosen_actions(solution, states):
     return {s: ACTIONS[int(row.argmax())] for s, row in zip(states, best, strict=True)}
 
 
-def exact_outcomes(solved, choose, outcome):
-    """By state the mean of `outcome(final board)` + rewards, for `choose(state) -> {action: p}`."""
+def exact_outcomes(solved, choose, final, reward_weight=0):
+    """By state the mean of `final(last board)` + weighted rewards, for `choose`: {action: p}."""
     value = {}
     for n in sorted(solved.states, reverse=True):
         after = {}
@@ -54,11 +54,11 @@ def exact_outcomes(solved, choose, outcome):
             kinds = ((1, 1 - solved.spawn4), (2, solved.spawn4))
             after[a] = sum(p * np.mean([value[s] for s in solved.spawns(a, e)]) for e, p in kinds)
         for s in solved.states[n]:
-            if not solved.moves[s]:
-                value[s] = outcome(s)
-                continue
-            value[s] = sum(p * (after[solved.moves[s][a][0]] + (outcome(None) or 0)
-                                * solved.moves[s][a][1]) for a, p in choose(s).items())  # fmt: skip
+            moves = solved.moves[s]
+            value[s] = final(s) if not moves else sum(
+                p * (after[moves[a][0]] + reward_weight * moves[a][1])
+                for a, p in choose(s).items()
+            )  # fmt: skip
     return value
 
 
@@ -66,14 +66,6 @@ def start_mean(shape, value):
     start = start_distribution(shape, 0.1)
     pairs = zip(flat_boards(start.codes, shape), start.probabilities, strict=True)
     return sum(p * value[board] for board, p in pairs)
-
-
-def tile_outcome(exponent):
-    return lambda board: None if board is None else float(max(board) >= exponent)
-
-
-def score_outcome(board):
-    return 1.0 if board is None else 0.0
 
 
 @pytest.mark.parametrize("name", list(SHAPES))
@@ -151,7 +143,11 @@ def test_tiles_against_an_exact_evaluation_of_the_policy(solved, naive_2x3):
         games = simulate(solution, 20_000, 2)
     assert at_end.sum() == pytest.approx(1, abs=1e-12)
     for exponent in (4, 5, 6, 7):
-        value = exact_outcomes(naive_2x3, lambda s: {action[s]: 1.0}, tile_outcome(exponent))
+        value = exact_outcomes(
+            naive_2x3,
+            lambda s: {action[s]: 1.0},
+            lambda s, exponent=exponent: float(max(s) >= exponent),
+        )
         exact = start_mean(SHAPES["2x3"], value)
         assert at_end[exponent:].sum() == pytest.approx(exact, abs=1e-12)
         share = (games.exponents >= exponent).mean()
@@ -169,27 +165,21 @@ def test_other_policies_against_an_exact_evaluation(policy, solved):
         top = max(reward for _, reward in legal.values())
         return {next(a for a in ACTIONS if a in legal and legal[a][1] == top): 1.0}
 
-    exact = start_mean(SHAPES["2x2"], exact_outcomes(small, choose, score_outcome))
+    exact = start_mean(SHAPES["2x2"], exact_outcomes(small, choose, lambda s: 0.0, 1))
     with open_solution(solved("2x2")) as solution:
         games = simulate(solution, 20_000, 1, policy=policy)
     assert abs(games.scores.mean() - exact) < 3 * games.scores.std() / 20_000**0.5
 
 
 def test_from_a_board_and_for_a_tile(solved):
-    path = solved("2x3", objective="tile:64")
-    with open_solution(path, "tile:64") as solution:
+    with open_solution(solved("2x3", objective="tile:64"), "tile:64") as solution:
         board = parse_board("16 . / 2 . / . 2", solution.shape)
         games = simulate(solution, 5000, 1, start=board)
         summary = summarize(solution, games, 1, policy="optimal", start=board)
-    assert summary["value"] == solution_value(path, "16 . / 2 . / . 2")
+        assert summary["value"] == solution.value("16 . / 2 . / . 2")
     assert abs(summary["standard_errors_off"]) < 3
     reached = next(row for row in summary["tiles"] if row["tile"] == 64)
     assert reached["share"] == summary["mean"]
-
-
-def solution_value(path, board):
-    with open_solution(path, "tile:64") as solution:
-        return solution.value(board)
 
 
 def test_command(solved):
