@@ -9,8 +9,8 @@ import click
 from .cli_command import Command
 
 
-@click.command(cls=Command, example='solver2048 explain solutions/3x3 "2 2 4 / . 8 . / . . 2"\n'
-               'solver2048 explain solutions/3x3 "2 2 4 / . 8 . / . . 2" --json')  # fmt: skip
+@click.command(cls=Command, example='solver2048 explain solutions/3x3 "8 2 4 / 2 . . / . . 2"\n'
+               'solver2048 explain solutions/3x3 "8 2 4 / 2 . . / . . 2" --json')  # fmt: skip
 @click.argument("path", type=click.Path())
 @click.argument("board")
 @click.option("--moves", "num_moves", type=click.IntRange(0, 1000), default=10,
@@ -45,6 +45,7 @@ def explain(path: str, board: str, num_moves: int, num_spawns: int, max_states: 
             num_spawns=num_spawns,
             max_states=max_states,
             seed=seed,
+            show_progress=True,
         )
         if as_json:
             click.echo(json.dumps(explanation_json(explained, seed)))

@@ -14,7 +14,7 @@ from .errors import UsageError
 
 @click.command(cls=Command, example="solver2048 play solutions/3x3\n"
                "solver2048 play solutions/3x3 --auto --delay 0.1 --seed 7\n"
-               'solver2048 play solutions/3x3 --board "2 2 4 / . 8 . / . . 2"')  # fmt: skip
+               'solver2048 play solutions/3x3 --board "8 2 4 / 2 . . / . . 2"')  # fmt: skip
 @click.argument("path", type=click.Path())
 @click.option("--auto", "is_auto", is_flag=True,
               help="Watch optimal play; in plain lines where this is no terminal.")  # fmt: skip

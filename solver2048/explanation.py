@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import rules
 from .board import GivenBoard, pack_boards
@@ -103,6 +104,7 @@ def explain(
     num_spawns: int,
     max_states: int,
     seed: int,
+    show_progress: bool = False,
 ) -> Explanation:
     """Explain a board. Raises what `Solution.query` raises.
 
@@ -111,12 +113,16 @@ def explain(
     """
     answer = solution.query(given)
     boards = Boards(pack_boards(given.oriented[None], solution.shape), np.ones(1))
-    tiles, is_exact = _tile_chances(solution, given, boards, max_states, seed)
+    at_end = tile_distribution(solution, boards, max_states)
+    is_exact = at_end is not None
+    if at_end is None:
+        games = simulate(solution, SIMULATED_GAMES, seed, start=given, show_progress=show_progress)
+        at_end = np.bincount(games.exponents) / SIMULATED_GAMES
     return Explanation(
         answer,
         {name: outcome_of(solution, answer, name) for name in answer.actions},
         tuple(_line(solution, answer, num_moves)),
-        tiles,
+        _tile_chances(at_end, given, is_exact),
         is_exact,
         tuple(death_probabilities(solution, boards, num_spawns, max_states)),
     )
@@ -167,13 +173,8 @@ def _line(solution: Solution, answer: BoardValue, num_moves: int) -> list[Step]:
 
 
 def _tile_chances(
-    solution: Solution, given: GivenBoard, boards: Boards, max_states: int, seed: int
-) -> tuple[tuple[TileChance, ...], bool]:
-    at_end = tile_distribution(solution, boards, max_states)
-    is_exact = at_end is not None
-    if at_end is None:
-        games = simulate(solution, SIMULATED_GAMES, seed, start=given)
-        at_end = np.bincount(games.exponents) / SIMULATED_GAMES
+    at_end: NDArray[np.float64], given: GivenBoard, is_exact: bool
+) -> tuple[TileChance, ...]:
     # The largest tile never shrinks: to reach one is to end with it or a larger one.
     reaching = np.minimum(at_end[::-1].cumsum()[::-1], 1.0)
     now = int(given.oriented.max())
@@ -181,7 +182,7 @@ def _tile_chances(
         TileChance(2**exponent, p, 0.0 if is_exact else (p * (1 - p) / SIMULATED_GAMES) ** 0.5)
         for exponent, p in enumerate(reaching.tolist())
         if p > 0 and 2**exponent >= now
-    ), is_exact
+    )
 
 
 def exponent_rows(rows: Rows) -> rules.Board:

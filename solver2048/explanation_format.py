@@ -162,7 +162,10 @@ def _tiles(explained: Explanation, max_states: int, seed: int) -> list[str]:
 
 def _deaths(explained: Explanation, num_spawns: int, max_states: int) -> list[str]:
     lines = ["chance that the game is over within so many spawns (exact)"]
-    lines += [f"{k:8}  {p:9.4%}" for k, p in enumerate(explained.deaths, 1)]
+    num_safe = sum(p == 0 for p in explained.deaths)
+    if num_safe:
+        lines.append(f"{f'1 to {num_safe}':>8}  {0:9.4%}")
+    lines += [f"{k:8}  {p:9.4%}" for k, p in enumerate(explained.deaths, 1) if p > 0]
     if len(explained.deaths) < num_spawns:
         reached = len(explained.deaths)
         lines.append(f"stopped after {reached} of {num_spawns}: more than {max_states:,} boards")

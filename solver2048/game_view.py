@@ -11,7 +11,7 @@ Span = tuple[str, str]
 Line = list[Span]
 
 CELL_WIDTH = 7
-BAR_WIDTH = 13
+BAR_WIDTH = 8
 ASCII = str.maketrans("│─┌┬┐├┼┤└┴┘█·", "|-+++++++++#.")
 """What stands for characters that a terminal without Unicode lacks."""
 

@@ -52,4 +52,5 @@ def best_actions(solution: Solution, boards: Codes) -> Actions:
 
 def _random_actions(legal: NDArray[np.bool_], drawn: Draws) -> Actions:
     wanted = (drawn[:, ACTION_DRAW] * legal.sum(axis=1)).astype(np.int64)
-    return (legal.cumsum(axis=1) > wanted[:, None]).argmax(axis=1)
+    actions: Actions = (legal.cumsum(axis=1) > wanted[:, None]).argmax(axis=1)
+    return actions

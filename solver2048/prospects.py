@@ -35,7 +35,9 @@ def merge(parts: list[Boards]) -> Boards:
     """Each board once, by rising code, with the sum of its probabilities."""
     codes, places = np.unique(np.concatenate([p.codes for p in parts]), return_inverse=True)
     weights = np.concatenate([p.probabilities for p in parts])
-    return Boards(codes, np.bincount(places, weights, minlength=len(codes)))
+    # Without any board the counts are integers.
+    sums = np.bincount(places, weights, minlength=len(codes)).astype(np.float64)
+    return Boards(codes, sums)
 
 
 def start_distribution(shape: Shape, spawn4: float) -> Boards:

@@ -121,9 +121,13 @@ def test_a_finished_game(solved):
     assert "the game is over" in run("explain", solved("2x3"), "64 32 16 / 8 4 2").stdout
 
 
-@pytest.mark.parametrize("options", [(), ("--limit", 50), ("--moves", 0, "--spawns", 0)])
-def test_command(options, solved):
-    text = run("explain", solved("2x4"), "2 . 4 . / . 16 . 2", *options)
+@pytest.mark.parametrize(("shape", "board", "options"), [
+    ("2x3", "2 4 16 / 2 . 4", ()),
+    ("2x4", "2 4 16 . / 2 . . 4", ("--limit", 50)),
+    ("2x3", BOARD, ("--moves", 0, "--spawns", 0)),
+])  # fmt: skip
+def test_command(shape, board, options, solved):
+    text = run("explain", solved(shape), board, *options)
     assert text.exit_code == 0, text.output
     assert max(map(len, text.stdout.splitlines())) <= TABLE_WIDTH
     assert ("stopped after" in text.stdout) == ("--limit" in options)

@@ -7,7 +7,7 @@ import json
 import naive
 import numpy as np
 import pytest
-from conftest import faces, scaled
+from conftest import faces
 from test_cli import TABLE_WIDTH, run
 
 from solver2048 import ACTIONS, game, open_solution, policies
@@ -72,7 +72,7 @@ def start_mean(shape, value):
 def test_moves_and_spawns_are_those_of_the_rules(name, rng):
     shape = SHAPES[name]
     size = (300, shape.num_rows, shape.num_columns)
-    exponents = rng.integers(0, 6, size)
+    exponents = rng.integers(0, min(6, shape.max_exponent), size)
     tiles = np.where(exponents, 2**exponents, 0)
     codes = pack_boards(tiles, shape)
     moved, rewards = game.moves(codes, shape)
@@ -123,7 +123,7 @@ def test_the_mean_is_v_star(shape, solved):
     assert abs(summary["mean"] - summary["value"]) < 3 * summary["standard_error"]
 
 
-@scaled(100_000)
+@pytest.mark.parametrize("trials", [5000, pytest.param(100_000, marks=pytest.mark.full)])
 def test_3x3_against_published_figures(trials, solved):
     with open_solution(solved("3x3")) as solution:
         games = simulate(solution, trials, 1)
@@ -151,7 +151,8 @@ def test_tiles_against_an_exact_evaluation_of_the_policy(solved, naive_2x3):
         exact = start_mean(SHAPES["2x3"], value)
         assert at_end[exponent:].sum() == pytest.approx(exact, abs=1e-12)
         share = (games.exponents >= exponent).mean()
-        assert abs(share - exact) <= 3 * (exact * (1 - exact) / 20_000) ** 0.5 + 1e-12
+        variance = max(exact * (1 - exact), 0.0)
+        assert abs(share - exact) <= 3 * (variance / 20_000) ** 0.5 + 1e-12
 
 
 @pytest.mark.parametrize("policy", ["greedy", "random"])
