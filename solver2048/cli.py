@@ -15,9 +15,12 @@ import click
 
 from . import __version__
 from .cli_command import EXIT_CODES, Command, remedy
+from .cli_explain import explain
 from .cli_pack import keeps_policy, pack, print_policy
 from .cli_plan import plan
+from .cli_play import play
 from .cli_sample import sample
+from .cli_simulate import simulate
 from .cli_stats import stats
 from .cli_status import status
 from .errors import SolutionDamaged, SolverError, UsageError
@@ -45,6 +48,10 @@ main.add_command(pack)
 main.add_command(plan)
 main.add_command(sample)
 main.add_command(stats)
+main.add_command(explain)
+main.add_command(plan)
+main.add_command(play)
+main.add_command(simulate)
 main.add_command(status)
 _command = functools.partial(main.command, cls=Command)
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -57,7 +64,7 @@ _path_argument = click.argument("path", type=click.Path())
 
 @_command(example="solver2048 solve\nsolver2048 solve 3x3 --objective tile:512\n"
           "solver2048 solve 4x3 --max-age 300\n"
-          "solver2048 solve 4x3 --keep start --disk 60GiB")  # fmt: skip
+          "solver2048 solve 4x3 --keep start --disk 60GiB", resumes=True)  # fmt: skip
 @click.argument("shape", default="3x3")
 @click.option("--out", type=click.Path(), help="Directory.  [default: solutions/SHAPE]")
 @click.option("--threads", type=int, help="Number of threads.  [default: all processors]")
@@ -321,7 +328,7 @@ def sets(path: str, first: int | None, last: int | None, as_json: bool) -> None:
         click.echo(format_sizes(rows))
 
 
-@_command(example="solver2048 repair solutions/3x3")
+@_command(example="solver2048 repair solutions/3x3", resumes=True)
 @_path_argument
 @click.option("--threads", type=int, help="Number of threads.  [default: all processors]")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
