@@ -16,6 +16,7 @@ import click
 from . import __version__
 from .cli_command import EXIT_CODES, Command, remedy
 from .cli_explain import explain
+from .cli_games import games
 from .cli_pack import keeps_policy, pack, print_policy
 from .cli_plan import plan
 from .cli_play import play
@@ -44,14 +45,14 @@ def main() -> None:
     """
 
 
+main.add_command(explain)
+main.add_command(games)
 main.add_command(pack)
 main.add_command(plan)
-main.add_command(sample)
-main.add_command(stats)
-main.add_command(explain)
-main.add_command(plan)
 main.add_command(play)
+main.add_command(sample)
 main.add_command(simulate)
+main.add_command(stats)
 main.add_command(status)
 _command = functools.partial(main.command, cls=Command)
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
