@@ -79,10 +79,12 @@ def solve(
         options = dataclasses.replace(options, overlaps=outlook.overlaps)
         store.create(facts)
         store.clean()
-        with ProgressLog(store.path, outlook.seconds) as log, Workers(options.threads) as workers:
-            if keep == "start":
-                return start_pass(store, problem, counts.max_age, options, workers, log)
+        value_format = None
+        if keep == "solution":
             value_format = _settled_values(store, shape, objective, options)
+        with ProgressLog(store.path, outlook.seconds) as log, Workers(options.threads) as workers:
+            if value_format is None:
+                return start_pass(store, problem, counts.max_age, options, workers, log)
             # Finished sets stay finished, also where one of them was lost.
             reach = shape.top_age if store.catalogue(SETS) else counts.max_age
             has_worked = forward_pass(store, shape, reach, options, workers, log)
