@@ -108,15 +108,17 @@ def _row(
         state_bits=sizes.get("states"),
         afterstate_bits=sizes.get("afterstates"),
         value_bits=sizes.get("values"),
-        value_mean=known and known.state_mean,
-        value_min=known and known.state_min,
-        value_max=known and known.state_max,
-        gap_mean=known and known.gap_mean,
-        single_share=known and known.single_share,
-        tied_share=known and known.tied_share,
-        compared=known and known.compared,
-        largest_tile=known and known.largest_tile,
+        **_known(known),
     )
+
+
+def _known(known: LayerStatistics | None) -> dict[str, Any]:
+    """The columns of values and actions."""
+    columns = {f"value_{name}": f"state_{name}" for name in ("mean", "min", "max")}
+    columns |= {
+        n: n for n in ("gap_mean", "single_share", "tied_share", "compared", "largest_tile")
+    }
+    return {name: known and getattr(known, attribute) for name, attribute in columns.items()}
 
 
 def _has_values(sets: LayerSets, objective: Objective) -> bool:

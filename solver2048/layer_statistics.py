@@ -34,7 +34,7 @@ SUMMED_SLOTS = 1 << 18
 COMPARED_WORDS = 1 << 10
 
 # Comparing actions takes several times as long as finding the best: a pass does it for a sample.
-SAMPLE_MEMBERS, SAMPLE_SHARE, MAX_SAMPLE = 1 << 10, 1 / 128, 1 << 16
+SAMPLE_MEMBERS, SAMPLE_SHARE, MAX_SAMPLE = 1 << 9, 1 / 512, 1 << 16
 
 
 @dataclass(frozen=True)
@@ -112,15 +112,16 @@ class ValuedLayer:
         else:
             moves_into(tables, merge_potentials(shape), codes, slots, rewards)
             floors = np.zeros(len(tables.rows))
-        described = States(
-            codes, rewards + found, found, rewards, np.empty(count), np.empty(count),
-            *(np.empty(count, dtype=np.uint8) for _ in range(3)),
-        )  # fmt: skip
+        values, gaps = np.empty(count), np.empty(count)
+        num_legal, images, largest = np.empty((3, count), dtype=np.uint8)
+        action_values = rewards + found
         compare_actions_into(
             tables, floors, objective.floor_cap, row_exponents(shape), codes,
-            described.action_values, *described[4:],
+            action_values, values, gaps, num_legal, images, largest,
         )  # fmt: skip
-        return described
+        return States(
+            codes, action_values, found, rewards, values, gaps, num_legal, images, largest
+        )
 
     def best_actions(self, problem: Problem, states: States) -> NDArray[np.bool_]:
         """bool[n, 4]: the best actions, ties within the stored precision included."""
@@ -133,7 +134,7 @@ class ValuedLayer:
         # Most are not even near: only of the others every value's own bound is asked for.
         tied: NDArray[np.bool_] = states.gaps <= 2 * (self.largest_bound + allowance)
         near = np.flatnonzero(tied)
-        picked = States(*(part[near] for part in states))
+        picked = States._make(part[near] for part in states)
         tied[near] = self.best_actions(problem, picked).sum(axis=1) > 1
         return tied
 
@@ -157,7 +158,8 @@ class _Sums(NamedTuple):
 def row_exponents(shape: Shape) -> NDArray[np.uint8]:
     """Exponent of the largest tile of every row, by ordinal."""
     cells = row_cells(build_tables(shape).rows.astype(np.int64))
-    return cells.max(axis=1).astype(np.uint8)
+    exponents: NDArray[np.uint8] = cells.max(axis=1).astype(np.uint8)
+    return exponents
 
 
 def layer_statistics(
@@ -199,11 +201,13 @@ def collect_statistics(
     tables = build_tables(problem.shape)
     potentials = problem.objective.potentials(problem.shape)
     exponents = row_exponents(problem.shape)
+    class_exponents = np.maximum.reduceat(exponents, tables.class_start.astype(np.int64))
 
     def add(start: np.uint64, stop: np.uint64) -> tuple[float, float, float, int]:
         found: tuple[float, float, float, int] = sum_state_values(
-            tables, layer.index, potentials, exponents, layer.states, layer.values, start, stop
-        )
+            tables, layer.index, potentials, exponents, class_exponents, layer.states,
+            layer.values, start, stop,
+        )  # fmt: skip
         return found
 
     sums = _over_ranges(workers, int(layer.index.num_slots), SUMMED_SLOTS, add)
@@ -227,9 +231,10 @@ def sampled_slots(
 ) -> NDArray[np.uint64]:
     """Slots of `count` members of a ranked bitmap, all alike, rising; of all if there are fewer."""
     num_members = int(ranks[-1])
-    positions = np.arange(num_members)
     if count < num_members:
         positions = np.sort(rng.choice(num_members, count, replace=False))
+    else:
+        positions = np.arange(num_members)
     slots = np.empty(len(positions), dtype=np.uint64)
     select_into(ranks, positions.astype(np.uint64), slots)
     return slots
