@@ -35,7 +35,7 @@ STYLE = """
 :root { color-scheme: light dark; --text: #1d1d1f; --back: #ffffff; --soft: #6b6b70;
   --line: #d8d8dc; --shade: #f5f5f7; }
 @media (prefers-color-scheme: dark) { :root { --text: #e8e8ea; --back: #17181a; --soft: #a0a0a6;
-  --line: #3a3b3f; --shade: #222326; } }
+  --line: #3a3b3f; --shade: #222326; --picture-blue: #56b4e9; } }
 body { margin: 0 auto; max-width: 54rem; padding: 1.5rem; color: var(--text);
   background: var(--back); font: 16px/1.5 system-ui, "DejaVu Sans", sans-serif; }
 h1 { font-size: 1.7rem; line-height: 1.2; } h2 { font-size: 1.2rem; margin-top: 2.5rem; }

@@ -1,9 +1,9 @@
 """What is drawn of a solution: panels, each of one thing by age or by score.
 
 A panel draws on the axes of a figure and returns its title, what it shows, or None where the
-solution has nothing to show. Colours are those of Okabe and Ito, told apart by the colour-blind; lines that
-share axes differ in their dashes too. This module takes axes as they come, and imports no library
-that draws.
+solution has nothing to show. Colours are those of Okabe and Ito, told apart by the colour-blind;
+lines that share axes differ in their dashes too. This module takes axes as they come, and imports
+no library that draws.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from .overview import Overview
 BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 
 NUM_BINS = 100
+GAP_RANGE = 1e4
 VALLEY_REACH, VALLEY_WIDTH = 4, 8
 """A valley is the least within a 4th of a tile of its multiple, and at most an 8th beyond it."""
 
@@ -65,17 +66,17 @@ def _draw_counts(axes: Any, overview: Overview) -> str:
     multiples = np.arange(tile, overview.rows[-1].age + 1, tile)
     for multiple in multiples:
         axes.axvline(multiple, color="0.6", linewidth=0.8, zorder=0)
-    deep = sum(is_valley(ages, states, multiple, tile) for multiple in multiples)
+    deep = sum(is_valley(ages, states, multiple, tile) for multiple in multiples.tolist())
     finding = f"{states.sum():,.0f} states, most ({states[peak]:,.0f}) at age {ages[peak]:,.0f}"
     if len(multiples) > 1 and deep > len(multiples) / 2:
-        finding += f";\nfew where a tile was just made: past {deep} of {len(multiples)} "
+        finding += f"; few where a tile was just made: past {deep} of {len(multiples)} "
         finding += f"multiples of {tile:,} (lines)"
     return finding
 
 
 def valley_tile(overview: Overview) -> int:
     """A quarter of the board's largest tile: at its multiples counts are looked at for valleys."""
-    return 2 ** max(overview.shape.max_exponent - 2, 3)
+    return 1 << max(overview.shape.max_exponent - 2, 3)
 
 
 def is_valley(
@@ -102,7 +103,7 @@ def _draw_values(axes: Any, overview: Overview) -> str | None:
     decimals = 2 if overview.objective.exponent else 0
     return (
         f"The mean state has {mean[0]:,.{decimals}f} to come at age {ages[0]:.0f}; a large tile "
-        f"brings it\nfrom {mean[low]:,.{decimals}f} at age {ages[low]:,.0f} to "
+        f"brings it from {mean[low]:,.{decimals}f} at age {ages[low]:,.0f} to "
         f"{mean[high]:,.{decimals}f} at age {ages[high]:,.0f}"
     )
 
@@ -121,8 +122,10 @@ def _draw_gaps(axes: Any, overview: Overview) -> str | None:
     if np.isnan(gaps).all():
         return None
     axes.plot(ages, np.where(gaps > 0, gaps, np.nan), color=GREEN, label="mean of all states")
-    axes.set_yscale("log")
     top = int(np.nanargmax(gaps))
+    axes.set_yscale("log")
+    # The first moves hardly matter: below, there is nothing but them.
+    axes.set_ylim(gaps[top] / GAP_RANGE, 2 * gaps[top])
     decimals = 4 if overview.objective.exponent else 0
     return (
         f"To choose second best costs most at age {ages[top]:,.0f}: "
@@ -235,7 +238,7 @@ PICTURES: dict[str, list[Panel]] = {
     "states": [Panel(_draw_counts, AGE, "boards, modulo symmetries")],
     "values": [Panel(_draw_values, AGE, "{unit}")],
     "gaps": [
-        Panel(_draw_gaps, AGE, "best less second best, {unit}"),
+        Panel(_draw_gaps, AGE, "gap, {unit}"),
         Panel(_draw_choices, AGE, "% of states"),
     ],
     "survival": [

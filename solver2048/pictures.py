@@ -5,18 +5,21 @@ from __future__ import annotations
 import functools
 import io
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from .errors import UsageError
 from .overview import Overview
-from .panels import PICTURES, Panel
+from .panels import BLUE, PICTURES, Panel
 
 WIDTH, HEIGHT = 7.2, 3.4
 """Of a panel, in inches."""
 
-PIXELS_PER_INCH = 110
+PIXELS_PER_INCH = 100
+
+TITLE_LENGTH = 70
 
 # What the text of a page is drawn in, whatever colours it has: replaced in SVG for pages.
 TEXT_COLOUR = "#222223"
@@ -89,7 +92,8 @@ def _draw_panel(panel: Panel, axes: Any, overview: Overview, is_labelled: bool) 
     if finding is None:
         axes.set_axis_off()
         return False
-    axes.set_title(f"{overview.label}. {finding}" if is_labelled else finding)
+    lines = textwrap.wrap(finding, TITLE_LENGTH)
+    axes.set_title("\n".join([overview.label, *lines] if is_labelled else lines))
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label.format(unit=overview.objective.unit))
     axes.set_xlim(left=0)
@@ -110,7 +114,10 @@ def save_picture(figure: Any, path: Path) -> None:
 
 
 def inline_svg(figure: Any) -> str:
-    """A picture as an `svg` element for a page, in whose colour its text and axes are."""
+    """A picture as an `svg` element for a page.
+
+    Text and axes are in the page's colour, and what is blue in its --picture-blue if it has one.
+    """
     out = io.StringIO()
     with _matplotlib().rc_context(STYLE):
         figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
@@ -119,4 +126,5 @@ def inline_svg(figure: Any) -> str:
     # Ids of groups would be there once a picture; nothing refers to them.
     text = re.sub(r'<g id="[^"]*"', "<g", text)
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = text.replace(BLUE.lower(), f"var(--picture-blue, {BLUE})")
     return text.replace(TEXT_COLOUR, "currentColor")
