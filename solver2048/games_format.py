@@ -10,7 +10,7 @@ from .game_totals import Games, tail_sums
 TABLES = ("ages", "scores", "tiles")
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-SHOWN_SCORES = 12
+SHOWN_SCORES = 20
 SCORE_STEPS = (10, 20, 50)
 
 
@@ -92,9 +92,9 @@ def _score_lines(games: Games) -> list[str]:
     return [
         f"  scores {min(games.scores):,} to {max(games.scores):,}; quantiles: {quantiles}",
         "",
-        "          score   at least",
+        "          score     at least",
         *(
-            f"  {score:>13,}  {games.score_at_least(score):>9.6f}"
+            f"  {score:>13,}  {games.score_at_least(score):>11.6g}"
             for score in round_scores(max(games.scores))
         ),
     ]

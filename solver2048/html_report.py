@@ -147,7 +147,7 @@ def _games(overview: Overview) -> str:
     scores = ""
     if games.scores:
         steps = round_scores(max(games.scores))
-        rows = [[f"{step:,}", f"{games.score_at_least(step):.6f}"] for step in steps]
+        rows = [[f"{step:,}", f"{games.score_at_least(step):.6g}"] for step in steps]
         scores = _table(["score", "that or more"], rows)
     return f'<p>{escape(text)}</p>\n<div class="pair">\n{tiles}\n{scores}\n</div>'
 
