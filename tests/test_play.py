@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import os
 import pty
 import re
@@ -107,6 +108,8 @@ class Terminal:
         self.process = subprocess.Popen(
             command, stdin=self._other, stdout=self._other, stderr=subprocess.PIPE,
             env=plain | {"TERM": "linux", "PYTHONUTF8": "1"} | environment, start_new_session=True,
+            # Of a process that ignores SIGINT a child would too.
+            preexec_fn=functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
         )  # fmt: skip
 
     def __enter__(self):
@@ -140,7 +143,9 @@ class Terminal:
 
     def end(self):
         """(exit code, standard error), read to the end."""
+        deadline = time.monotonic() + 60
         while self.process.poll() is None:
+            assert time.monotonic() < deadline
             self._read()
         self._read()
         return self.process.returncode, self.process.stderr.read()
