@@ -46,7 +46,7 @@ def best_actions(solution: Solution, boards: Codes) -> Actions:
     for start in range(0, len(boards), BATCH):
         part = slice(start, start + BATCH)
         tiles = unpack_boards(boards[part], solution.shape)
-        actions[part] = solution.probe(tiles).best.argmax(axis=1)
+        actions[part] = solution.policy(tiles)
     return actions
 
 
