@@ -9,6 +9,7 @@ import click
 
 from .cli_command import Command
 from .cli_overview import overview_options, read_asked
+from .errors import UsageError
 
 
 @click.command(cls=Command, example="solver2048 plot solutions/3x3 --out pictures\n"
@@ -22,6 +23,8 @@ def plot(out: Path, **asked: Any) -> None:
     PNG and SVG, with matplotlib (the extra `plot`). What a solution has nothing of, because it is
     not complete or keeps only the start, is left out.
     """
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is a file; --out takes a directory")
     overviews = read_asked(**asked)
     from .pictures import draw_pictures, save_picture
 

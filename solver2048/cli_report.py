@@ -9,6 +9,7 @@ import click
 
 from .cli_command import Command
 from .cli_overview import overview_options, read_asked
+from .errors import UsageError
 
 
 @click.command(cls=Command, example="solver2048 report solutions/3x3\n"
@@ -21,6 +22,8 @@ def report(out: Path, **asked: Any) -> None:
 
     Needs matplotlib (the extra `plot`).
     """
+    if not out.absolute().parent.is_dir():
+        raise UsageError(f"{out}: there is no directory {out.parent}")
     overviews = read_asked(**asked)
     from .html_report import html_report
 

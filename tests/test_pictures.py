@@ -192,6 +192,14 @@ def test_commands(solved, start_only, tmp_path):
     assert "Under optimal play" not in page.read_text(encoding="utf-8")
 
 
+def test_where_nothing_can_be_written(solved, tmp_path):
+    (tmp_path / "file").touch()
+    for command, out in (("plot", "file"), ("report", "missing/page.html")):
+        result = run(command, solved("2x2"), "--out", tmp_path / out)
+        assert result.exit_code == 2
+        assert out.split("/")[0] in result.stderr
+
+
 def test_command_without_matplotlib(solved, tmp_path, monkeypatch):
     real = builtins.__import__
 
