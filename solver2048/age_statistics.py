@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from elias_fano.ranked import rank_bitmap
 
 from .backward import Problem
+from .bands import bands_of
 from .kept_records import COUNTS, read_kept
 from .layer import Band, LayerCounts
 from .layer_index import build_layer_index
@@ -85,13 +86,16 @@ def age_statistics(
 ) -> list[AgeStatistics]:
     """The table of all enumerated ages, upward; of a solution ``s``: `s.sets`, `s.objective`.
 
-    Layer after layer is read, with one band in memory, and every action compared. If `is_quick`, or
-    where no values are stored, it is what the solve took note of: values in full, actions by a
-    sample. Raises NotSolved, SolutionDamaged.
+    Layer after layer is read, with one band in memory, and every action compared; if `is_quick`,
+    none is, and columns that need it are None. Where only the start is kept it is what the solve
+    took note of: values in full, actions by a sample. Raises SolutionDamaged.
     """
-    known = _noted(sets, objective)
-    if not is_quick and not sets.store.keeps_start_alone and _has_values(sets, objective):
-        known |= _computed(sets, objective, threads, progress)
+    known: dict[int, LayerStatistics] = {}
+    if objective.name in stored_objectives(sets.store):
+        if sets.store.keeps_start_alone:
+            known = _noted(sets, objective)
+        elif not is_quick:
+            known = _computed(sets, objective, threads, progress)
     bits = _bits(sets, objective)
     return [_row(counts, bits, known.get(counts.age)) for counts in sets.counts()]
 
@@ -108,39 +112,29 @@ def _row(
         state_bits=sizes.get("states"),
         afterstate_bits=sizes.get("afterstates"),
         value_bits=sizes.get("values"),
-        value_mean=known and known.state_mean,
-        value_min=known and known.state_min,
-        value_max=known and known.state_max,
-        gap_mean=known and known.gap_mean,
-        single_share=known and known.single_share,
-        tied_share=known and known.tied_share,
-        compared=known and known.compared,
-        largest_tile=known and known.largest_tile,
+        **_known(known),
     )
 
 
-def _has_values(sets: LayerSets, objective: Objective) -> bool:
-    return objective.name in stored_objectives(sets.store)
-
-
-# --- what the solve took note of ------------------------------------------------------------------
+def _known(known: LayerStatistics | None) -> dict[str, Any]:
+    """The columns of values and actions."""
+    columns = {f"value_{name}": f"state_{name}" for name in ("mean", "min", "max")}
+    columns |= {
+        n: n for n in ("gap_mean", "single_share", "tied_share", "compared", "largest_tile")
+    }
+    return {name: known and getattr(known, attribute) for name, attribute in columns.items()}
 
 
 def _noted(sets: LayerSets, objective: Objective) -> dict[int, LayerStatistics]:
     """By age, what the records of the values say; nothing of an older solution."""
-    found = {}
-    if _has_values(sets, objective):
-        for band in (*sets.dropped, *sets.bands):
-            for layer in (_values_record(sets, objective, band) or {"layers": []})["layers"]:
-                if "statistics" in layer:
-                    found[int(layer["age"])] = LayerStatistics(**layer["statistics"])
-    return found
-
-
-def _values_record(sets: LayerSets, objective: Objective, band: Band) -> dict[str, Any] | None:
-    if sets.store.keeps_start_alone:
-        return read_kept(sets.store, objective.values_kind, band)
-    return sets.store.manifest(objective.values_kind, band)
+    records = (read_kept(sets.store, objective.values_kind, band) for band in bands_of(sets.shape))
+    return {
+        int(layer["age"]): LayerStatistics(**layer["statistics"])
+        for record in records
+        if record
+        for layer in record["layers"]
+        if "statistics" in layer
+    }
 
 
 def _bits(sets: LayerSets, objective: Objective) -> dict[int, dict[str, float]]:
@@ -160,9 +154,6 @@ def _bits(sets: LayerSets, objective: Objective) -> dict[int, dict[str, float]]:
             bits["values"] = 8 * values[NAME] / afterstates
         found |= {c.age: bits for c in counts}
     return found
-
-
-# --- layer by layer -------------------------------------------------------------------------------
 
 
 def _computed(

@@ -127,11 +127,12 @@ def _value_bands(
                 )  # fmt: skip
                 below = StateValues(layer.index, afterstates, values)
                 check.backward(problem, layer, below, window)
+                builder.add(age, values, stored, afterstates)
                 counts = sets.layer_counts(age)
-                statistics = collect_statistics(
-                    problem, layer, below, value_format, counts.states_labelled, workers
-                )
-                builder.add(age, values, statistics, stored, afterstates)
+                if isinstance(builder, StatisticsBuilder):  # where values stay, `stats` reads them
+                    labelled = counts.states_labelled
+                    noted = collect_statistics(problem, layer, below, labelled, workers)
+                    builder.note(age, noted)
                 # 2 GB in the largest layers, while the next is computed.
                 del values, afterstates, below
                 window[age] = layer

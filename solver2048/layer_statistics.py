@@ -30,11 +30,13 @@ from .tables import build_tables, row_cells
 from .value_format import ValueFormat, parse_value_format
 from .workers import Workers
 
+ALL = slice(None)
+
 SUMMED_SLOTS = 1 << 18
 COMPARED_WORDS = 1 << 10
 
-# Comparing actions takes several times as long as finding the best: a pass does it for a sample.
-SAMPLE_MEMBERS, SAMPLE_SHARE, MAX_SAMPLE = 1 << 10, 1 / 128, 1 << 16
+# Comparing all actions takes longer than all else of a pass, which does it for a sample.
+SAMPLE_MEMBERS, SAMPLE_SHARE, MAX_SAMPLE = 1 << 9, 1 / 512, 1 << 16
 
 
 @dataclass(frozen=True)
@@ -112,20 +114,26 @@ class ValuedLayer:
         else:
             moves_into(tables, merge_potentials(shape), codes, slots, rewards)
             floors = np.zeros(len(tables.rows))
-        described = States(
-            codes, rewards + found, found, rewards, np.empty(count), np.empty(count),
-            *(np.empty(count, dtype=np.uint8) for _ in range(3)),
-        )  # fmt: skip
+        values, gaps = np.empty(count), np.empty(count)
+        num_legal, images, largest = (np.empty(count, dtype=np.uint8) for _ in range(3))
+        action_values = rewards + found
         compare_actions_into(
             tables, floors, objective.floor_cap, row_exponents(shape), codes,
-            described.action_values, *described[4:],
+            action_values, values, gaps, num_legal, images, largest,
         )  # fmt: skip
-        return described
+        return States(
+            codes, action_values, found, rewards, values, gaps, num_legal, images, largest
+        )
 
-    def best_actions(self, problem: Problem, states: States) -> NDArray[np.bool_]:
-        """bool[n, 4]: the best actions, ties within the stored precision included."""
-        allowance = problem.objective.arithmetic_allowance(problem.shape)
-        return self.format.best_actions(states.action_values, states.afterstate_values, allowance)
+    def best_actions(
+        self, problem: Problem, states: States, chosen: NDArray[np.intp] | slice = ALL
+    ) -> NDArray[np.bool_]:
+        """bool[n, 4]: the best actions of some states, ties for all that is stored included."""
+        return self.format.best_actions(
+            states.action_values[chosen],
+            states.afterstate_values[chosen],
+            problem.objective.arithmetic_allowance(problem.shape),
+        )
 
     def is_tied(self, problem: Problem, states: States) -> NDArray[np.bool_]:
         """bool[n]: whether a state has several best actions."""
@@ -133,8 +141,7 @@ class ValuedLayer:
         # Most are not even near: only of the others every value's own bound is asked for.
         tied: NDArray[np.bool_] = states.gaps <= 2 * (self.largest_bound + allowance)
         near = np.flatnonzero(tied)
-        picked = States(*(part[near] for part in states))
-        tied[near] = self.best_actions(problem, picked).sum(axis=1) > 1
+        tied[near] = self.best_actions(problem, states, near).sum(axis=1) > 1
         return tied
 
 
@@ -157,7 +164,8 @@ class _Sums(NamedTuple):
 def row_exponents(shape: Shape) -> NDArray[np.uint8]:
     """Exponent of the largest tile of every row, by ordinal."""
     cells = row_cells(build_tables(shape).rows.astype(np.int64))
-    return cells.max(axis=1).astype(np.uint8)
+    exponents: NDArray[np.uint8] = cells.max(axis=1).astype(np.uint8)
+    return exponents
 
 
 def layer_statistics(
@@ -186,30 +194,30 @@ def collect_statistics(
     problem: Problem,
     layer: StateValues,
     afterstates: StateValues,
-    value_format: ValueFormat | None,
     num_labelled: int,
     workers: Workers,
 ) -> LayerStatistics:
     """Statistics of a layer just computed: of values exact, of actions by a sample of the states.
 
     layer : the states' ``w``; afterstates : the afterstates' values v
-    value_format : what is stored of them, which says what ties; None if nothing is
     num_labelled : labelled boards among the states
     """
     tables = build_tables(problem.shape)
     potentials = problem.objective.potentials(problem.shape)
     exponents = row_exponents(problem.shape)
+    class_exponents = np.maximum.reduceat(exponents, tables.class_start.astype(np.int64))
 
     def add(start: np.uint64, stop: np.uint64) -> tuple[float, float, float, int]:
         found: tuple[float, float, float, int] = sum_state_values(
-            tables, layer.index, potentials, exponents, layer.states, layer.values, start, stop
-        )
+            tables, layer.index, potentials, exponents, class_exponents, layer.states,
+            layer.values, start, stop,
+        )  # fmt: skip
         return found
 
     sums = _over_ranges(workers, int(layer.index.num_slots), SUMMED_SLOTS, add)
     totals, least, greatest, largest = zip(*sums, strict=True)
-    value_format = value_format or parse_value_format("float64", 0)
-    valued = ValuedLayer(afterstates.index, afterstates.states, afterstates.values, value_format)
+    in_full = parse_value_format("float64", 0)
+    valued = ValuedLayer(afterstates.index, afterstates.states, afterstates.values, in_full)
     slots = sampled_slots(np.random.default_rng([int(layer.index.age), 2]), layer.states,
                           _sample_size(len(layer.values)))  # fmt: skip
     sampled = valued.describe(problem, slot_boards(problem.shape, layer.index, slots))
@@ -227,9 +235,10 @@ def sampled_slots(
 ) -> NDArray[np.uint64]:
     """Slots of `count` members of a ranked bitmap, all alike, rising; of all if there are fewer."""
     num_members = int(ranks[-1])
-    positions = np.arange(num_members)
     if count < num_members:
         positions = np.sort(rng.choice(num_members, count, replace=False))
+    else:
+        positions = np.arange(num_members)
     slots = np.empty(len(positions), dtype=np.uint64)
     select_into(ranks, positions.astype(np.uint64), slots)
     return slots
