@@ -74,9 +74,10 @@ def test_statistics_are_those_of_all_labelled_boards(name, options, allowed, is_
         rows, twin.counts(), naive_statistics(name, tile), at_most, strict=True
     ):
         assert {column: getattr(row, column) for column in counts} == counts
-        assert row.compared is not None
-        assert row.compared == row.states or (is_sampled and row.compared == 512)
-        bound = 6 * 0.5 / np.sqrt(row.compared) if row.compared < row.states else 0.0
+        members = round(row.state_density * row.slots)
+        assert row.compared == members or (is_sampled and row.compared == 512)
+        # Six standard deviations of a share.
+        bound = 6 * 0.5 / np.sqrt(row.compared) if row.compared < members else 0.0
         assert expected["tied_share"] - bound <= row.tied_share <= most + bound
         assert abs(row.single_share - expected["single_share"]) <= bound + 1e-12
         for column in STATISTICS:
