@@ -14,6 +14,7 @@ from elias_fano.ranked import rank_bitmap
 
 from .backward import Problem
 from .bands import bands_of
+from .errors import NotSolved
 from .kept_records import COUNTS, read_kept
 from .layer import Band, LayerCounts
 from .layer_index import build_layer_index
@@ -88,8 +89,10 @@ def age_statistics(
 
     Layer after layer is read, with one band in memory, and every action compared; if `is_quick`,
     none is, and columns that need it are None. Where only the start is kept it is what the solve
-    took note of: values in full, actions by a sample. Raises SolutionDamaged.
+    took note of: values in full, actions by a sample. Raises NotSolved, SolutionDamaged.
     """
+    if not sets.max_age:
+        raise NotSolved(f"{sets.store.path} holds no sets and no counts of any age")
     known: dict[int, LayerStatistics] = {}
     if objective.name in stored_objectives(sets.store):
         if sets.store.keeps_start_alone:

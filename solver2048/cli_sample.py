@@ -10,7 +10,7 @@ from .cli_command import Command
 
 
 @click.command(cls=Command, example="solver2048 sample solutions/3x3 --output states.csv\n"
-               "solver2048 sample solutions/3x3 --per-age 100 --seed 1 --output states.parquet\n"
+               "solver2048 sample solutions/3x3 --per-age 100 --output states.parquet\n"
                "solver2048 sample solutions/3x3 --card")  # fmt: skip
 @click.argument("path", type=click.Path())
 @click.option("--per-age", type=click.IntRange(1, 10**6), default=100, show_default=True,

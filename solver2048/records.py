@@ -35,7 +35,8 @@ QUARANTINE = "quarantine"
 
 
 class Records:
-    """A solution's directory. A *kind* of bands is ``sets`` or ``values/OBJECTIVE``."""
+    """A solution's directory. A *kind* of bands is ``sets``, ``values/OBJECTIVE`` or
+    ``policy/OBJECTIVE``."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -118,6 +119,11 @@ class Records:
         remove(self._new)
 
     @property
+    def keep(self) -> str:
+        """What is kept of what is solved here: "solution", "start" or "policy"."""
+        return str(self.identity().get("keep", "solution"))
+
+    @property
     def keeps_start_alone(self) -> bool:
         """Whether only the start values, counts and statistics stay of what is solved here."""
         return self.exists() and self.identity().get("keep") == "start"
@@ -175,7 +181,8 @@ class Records:
     def _new(self) -> Path:
         return self._scratch / "new"
 
-    def checkpoint(self, kind: str) -> Checkpoint:
-        """The checkpoint of the pass that makes a kind."""
+    def checkpoint(self, kind: str, age: int | None = None) -> Checkpoint:
+        """The checkpoint of the pass that makes a kind: the last one, or one kept at an age."""
         identity = {"identity": self.kind_identity(kind)}
-        return Checkpoint(self._scratch, kind.rsplit("/", 1)[-1], identity)
+        name = kind.rsplit("/", 1)[-1]
+        return Checkpoint(self._scratch, name if age is None else f"{name}-{age}", identity)

@@ -15,7 +15,7 @@ from .backward import Problem as ObjectiveProblem
 from .backward_pass import backward_pass
 from .bands import bands_of
 from .catalogue import Catalogue
-from .errors import NoSolution, SolutionDamaged, SolverError
+from .errors import NoSolution, NotSolved, SolutionDamaged, SolverError
 from .files import parse_record
 from .findings import Findings
 from .forward_pass import forward_pass
@@ -83,6 +83,11 @@ class _Repair:
     def run(self) -> Repairs:
         self.store.clean()
         self._restore_identity()
+        if self.store.keep == "policy":
+            raise NotSolved(
+                f"{self.store.path} is a policy table: move away what is damaged (`verify` "
+                "names it) and run the command that made it again; it writes the same bytes"
+            )
         findings = verify(self.store, level="full")
         for _ in range(MAX_ROUNDS):
             subjects = self._subjects(findings)
@@ -277,7 +282,7 @@ class _Repair:
                 objective = parse_objective(str(record["objective"]), shape)
                 spawn4 = float(self.store.identity()["spawn4"])
                 problem = ObjectiveProblem(shape, objective, spawn4)
-                start_pass(self.store, problem, options, workers)
+                start_pass(self.store, problem, shape.top_age, options, workers)
         self.store.forget()
         self.store.remove_record(EXTENT)
 

@@ -245,6 +245,8 @@ def test_stats_command(solved, tmp_path):
     assert all(f"| {name} |" in card for name in AgeStatistics.columns())
     assert run("stats").exit_code == 2
     assert run("stats", tmp_path / "nowhere").exit_code == 6
+    solve("2x2", tmp_path / "policy", SolveOptions(keep="policy"))
+    assert "no sets and no counts" in run("stats", tmp_path / "policy").stderr
     result = run("stats", path, "--output", tmp_path / "s.xlsx")
     assert result.exit_code == 2
     assert "must end in .csv, .jsonl, .parquet" in result.stderr
