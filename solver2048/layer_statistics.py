@@ -65,8 +65,7 @@ class States(NamedTuple):
     """States of a layer with all that their actions say.
 
     codes : uint64[n]
-    action_values, afterstate_values, rewards : float64[n, 4], actions of the packed board; values
-        are NaN where an action is illegal
+    action_values, afterstate_values : float64[n, 4], actions of the packed board, NaN where illegal
     values : float64[n]
     gaps : float64[n], best less second best; NaN with fewer than two legal actions
     num_legal, images, largest : uint8[n], legal actions, images under the flips, exponent of the
@@ -76,7 +75,6 @@ class States(NamedTuple):
     codes: NDArray[np.uint64]
     action_values: NDArray[np.float64]
     afterstate_values: NDArray[np.float64]
-    rewards: NDArray[np.float64]
     values: NDArray[np.float64]
     gaps: NDArray[np.float64]
     num_legal: NDArray[np.uint8]
@@ -121,9 +119,7 @@ class ValuedLayer:
             tables, floors, objective.floor_cap, row_exponents(shape), codes,
             action_values, values, gaps, num_legal, images, largest,
         )  # fmt: skip
-        return States(
-            codes, action_values, found, rewards, values, gaps, num_legal, images, largest
-        )
+        return States(codes, action_values, found, values, gaps, num_legal, images, largest)
 
     def best_actions(
         self, problem: Problem, states: States, chosen: NDArray[np.intp] | slice = ALL
