@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from elias_fano.ranked import rank_bitmap
 
 from .backward import Problem
+from .bands import bands_of
+from .errors import NotSolved
 from .kept_records import COUNTS, read_kept
 from .layer import Band, LayerCounts
 from .layer_index import build_layer_index
@@ -85,13 +87,18 @@ def age_statistics(
 ) -> list[AgeStatistics]:
     """The table of all enumerated ages, upward; of a solution ``s``: `s.sets`, `s.objective`.
 
-    Layer after layer is read, with one band in memory, and every action compared. If `is_quick`, or
-    where no values are stored, it is what the solve took note of: values in full, actions by a
-    sample. Raises NotSolved, SolutionDamaged.
+    Layer after layer is read, with one band in memory, and every action compared; if `is_quick`,
+    none is, and columns that need it are None. Where only the start is kept it is what the solve
+    took note of: values in full, actions by a sample. Raises NotSolved, SolutionDamaged.
     """
-    known = _noted(sets, objective)
-    if not is_quick and not sets.store.keeps_start_alone and _has_values(sets, objective):
-        known |= _computed(sets, objective, threads, progress)
+    if not sets.max_age:
+        raise NotSolved(f"{sets.store.path} holds no sets and no counts of any age")
+    known: dict[int, LayerStatistics] = {}
+    if objective.name in stored_objectives(sets.store):
+        if sets.store.keeps_start_alone:
+            known = _noted(sets, objective)
+        elif not is_quick:
+            known = _computed(sets, objective, threads, progress)
     bits = _bits(sets, objective)
     return [_row(counts, bits, known.get(counts.age)) for counts in sets.counts()]
 
@@ -121,28 +128,16 @@ def _known(known: LayerStatistics | None) -> dict[str, Any]:
     return {name: known and getattr(known, attribute) for name, attribute in columns.items()}
 
 
-def _has_values(sets: LayerSets, objective: Objective) -> bool:
-    return objective.name in stored_objectives(sets.store)
-
-
-# --- what the solve took note of ------------------------------------------------------------------
-
-
 def _noted(sets: LayerSets, objective: Objective) -> dict[int, LayerStatistics]:
     """By age, what the records of the values say; nothing of an older solution."""
-    found = {}
-    if _has_values(sets, objective):
-        for band in (*sets.dropped, *sets.bands):
-            for layer in (_values_record(sets, objective, band) or {"layers": []})["layers"]:
-                if "statistics" in layer:
-                    found[int(layer["age"])] = LayerStatistics(**layer["statistics"])
-    return found
-
-
-def _values_record(sets: LayerSets, objective: Objective, band: Band) -> dict[str, Any] | None:
-    if sets.store.keeps_start_alone:
-        return read_kept(sets.store, objective.values_kind, band)
-    return sets.store.manifest(objective.values_kind, band)
+    records = (read_kept(sets.store, objective.values_kind, band) for band in bands_of(sets.shape))
+    return {
+        int(layer["age"]): LayerStatistics(**layer["statistics"])
+        for record in records
+        if record
+        for layer in record["layers"]
+        if "statistics" in layer
+    }
 
 
 def _bits(sets: LayerSets, objective: Objective) -> dict[int, dict[str, float]]:
@@ -162,9 +157,6 @@ def _bits(sets: LayerSets, objective: Objective) -> dict[int, dict[str, float]]:
             bits["values"] = 8 * values[NAME] / afterstates
         found |= {c.age: bits for c in counts}
     return found
-
-
-# --- layer by layer -------------------------------------------------------------------------------
 
 
 def _computed(

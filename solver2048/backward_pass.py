@@ -169,11 +169,11 @@ class _Descent:
             )  # fmt: skip
             below = StateValues(layer.index, afterstates, values)
             self._check.backward(problem, layer, below, window)
-            labelled = self._sets.layer_counts(age).states_labelled
-            statistics = collect_statistics(
-                problem, layer, below, self._format, labelled, self._workers
-            )
-            builder.add(age, values, statistics, stored, afterstates)
+            builder.add(age, values, stored, afterstates)
+            if isinstance(builder, StatisticsBuilder):  # where values stay, `stats` reads them
+                labelled = self._sets.layer_counts(age).states_labelled
+                noted = collect_statistics(problem, layer, below, labelled, self._workers)
+                builder.note(age, noted)
             # 2 GB in the largest layers, while the next is computed.
             del values, afterstates, below
             window[age] = layer

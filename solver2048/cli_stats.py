@@ -19,7 +19,7 @@ from .cli_command import Command
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE",
               help="Write a .csv, .jsonl or .parquet file, and FILE.md about it.")  # fmt: skip
 @click.option("--quick", "is_quick", is_flag=True,
-              help="Read no layer: what the solve took note of, actions by a sample.")  # fmt: skip
+              help="Read no layer: counts and sizes alone.")  # fmt: skip
 @click.option("--threads", type=int, help="Number of threads.  [default: all processors]")
 @click.option("--card", "shows_card", is_flag=True, help="Only say what the columns mean.")
 @click.option("--quiet", is_flag=True, help="Show no progress.")

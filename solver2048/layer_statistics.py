@@ -30,10 +30,12 @@ from .tables import build_tables, row_cells
 from .value_format import ValueFormat, parse_value_format
 from .workers import Workers
 
+ALL = slice(None)
+
 SUMMED_SLOTS = 1 << 18
 COMPARED_WORDS = 1 << 10
 
-# Comparing actions takes several times as long as finding the best: a pass does it for a sample.
+# Comparing all actions takes longer than all else of a pass, which does it for a sample.
 SAMPLE_MEMBERS, SAMPLE_SHARE, MAX_SAMPLE = 1 << 9, 1 / 512, 1 << 16
 
 
@@ -63,8 +65,7 @@ class States(NamedTuple):
     """States of a layer with all that their actions say.
 
     codes : uint64[n]
-    action_values, afterstate_values, rewards : float64[n, 4], actions of the packed board; values
-        are NaN where an action is illegal
+    action_values, afterstate_values : float64[n, 4], actions of the packed board, NaN where illegal
     values : float64[n]
     gaps : float64[n], best less second best; NaN with fewer than two legal actions
     num_legal, images, largest : uint8[n], legal actions, images under the flips, exponent of the
@@ -74,7 +75,6 @@ class States(NamedTuple):
     codes: NDArray[np.uint64]
     action_values: NDArray[np.float64]
     afterstate_values: NDArray[np.float64]
-    rewards: NDArray[np.float64]
     values: NDArray[np.float64]
     gaps: NDArray[np.float64]
     num_legal: NDArray[np.uint8]
@@ -113,20 +113,23 @@ class ValuedLayer:
             moves_into(tables, merge_potentials(shape), codes, slots, rewards)
             floors = np.zeros(len(tables.rows))
         values, gaps = np.empty(count), np.empty(count)
-        num_legal, images, largest = np.empty((3, count), dtype=np.uint8)
+        num_legal, images, largest = (np.empty(count, dtype=np.uint8) for _ in range(3))
         action_values = rewards + found
         compare_actions_into(
             tables, floors, objective.floor_cap, row_exponents(shape), codes,
             action_values, values, gaps, num_legal, images, largest,
         )  # fmt: skip
-        return States(
-            codes, action_values, found, rewards, values, gaps, num_legal, images, largest
-        )
+        return States(codes, action_values, found, values, gaps, num_legal, images, largest)
 
-    def best_actions(self, problem: Problem, states: States) -> NDArray[np.bool_]:
-        """bool[n, 4]: the best actions, ties within the stored precision included."""
-        allowance = problem.objective.arithmetic_allowance(problem.shape)
-        return self.format.best_actions(states.action_values, states.afterstate_values, allowance)
+    def best_actions(
+        self, problem: Problem, states: States, chosen: NDArray[np.intp] | slice = ALL
+    ) -> NDArray[np.bool_]:
+        """bool[n, 4]: the best actions of some states, ties for all that is stored included."""
+        return self.format.best_actions(
+            states.action_values[chosen],
+            states.afterstate_values[chosen],
+            problem.objective.arithmetic_allowance(problem.shape),
+        )
 
     def is_tied(self, problem: Problem, states: States) -> NDArray[np.bool_]:
         """bool[n]: whether a state has several best actions."""
@@ -134,8 +137,7 @@ class ValuedLayer:
         # Most are not even near: only of the others every value's own bound is asked for.
         tied: NDArray[np.bool_] = states.gaps <= 2 * (self.largest_bound + allowance)
         near = np.flatnonzero(tied)
-        picked = States._make(part[near] for part in states)
-        tied[near] = self.best_actions(problem, picked).sum(axis=1) > 1
+        tied[near] = self.best_actions(problem, states, near).sum(axis=1) > 1
         return tied
 
 
@@ -188,14 +190,12 @@ def collect_statistics(
     problem: Problem,
     layer: StateValues,
     afterstates: StateValues,
-    value_format: ValueFormat | None,
     num_labelled: int,
     workers: Workers,
 ) -> LayerStatistics:
     """Statistics of a layer just computed: of values exact, of actions by a sample of the states.
 
     layer : the states' ``w``; afterstates : the afterstates' values v
-    value_format : what is stored of them, which says what ties; None if nothing is
     num_labelled : labelled boards among the states
     """
     tables = build_tables(problem.shape)
@@ -212,8 +212,8 @@ def collect_statistics(
 
     sums = _over_ranges(workers, int(layer.index.num_slots), SUMMED_SLOTS, add)
     totals, least, greatest, largest = zip(*sums, strict=True)
-    value_format = value_format or parse_value_format("float64", 0)
-    valued = ValuedLayer(afterstates.index, afterstates.states, afterstates.values, value_format)
+    in_full = parse_value_format("float64", 0)
+    valued = ValuedLayer(afterstates.index, afterstates.states, afterstates.values, in_full)
     slots = sampled_slots(np.random.default_rng([int(layer.index.age), 2]), layer.states,
                           _sample_size(len(layer.values)))  # fmt: skip
     sampled = valued.describe(problem, slot_boards(problem.shape, layer.index, slots))

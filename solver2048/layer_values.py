@@ -9,10 +9,8 @@ from numpy.typing import NDArray
 
 from .bands import bands_of
 from .errors import NotSolved, SolutionDamaged
-from .kept_records import values_record
 from .layer import Band
 from .layer_sets import LayerSets, StoredBand, check_parents
-from .layer_statistics import LayerStatistics
 from .objective import Objective
 from .records import OBJECTIVE, RESULT, SETS
 from .store import Store
@@ -36,13 +34,12 @@ class ValueBandBuilder:
             for age, size, stop in zip(band.ages, sizes, stops, strict=True)
         }
         self._items = np.empty(stops[-1], dtype=value_format.dtype)
-        self._records: dict[int, dict[str, Any]] = {}
+        self._max: dict[int, float] = {}
 
     def add(
         self,
         age: int,
         values: NDArray[np.float64],
-        statistics: LayerStatistics,
         stored: StoredBand,
         ranks: NDArray[np.uint64],
     ) -> None:
@@ -54,7 +51,7 @@ class ValueBandBuilder:
         items = self._items[start:stop]
         for part, positions in stored.index_order(age, NAME, ranks):
             items[part] = self._format.encode(values[positions])
-        self._records[age] = values_record(age, values, statistics)
+        self._max[age] = float(values.max(initial=0.0))
 
     @property
     def num_bytes(self) -> int:
@@ -64,7 +61,8 @@ class ValueBandBuilder:
     def commit(self, store: Store, kind: str) -> None:
         """Write the band."""
         layers = [
-            {**self._records[age], "values": list(self._ranges[age])} for age in self._band.ages
+            {"age": age, "values": list(self._ranges[age]), "max": self._max[age]}
+            for age in self._band.ages
         ]
         record = {"values": self._format.name, "layers": layers, "parents": self._parent}
         arrays = {NAME: ArrayToWrite("values", self._items, self._format.missing)}
