@@ -7,22 +7,25 @@ with open_solution("solutions/3x3") as solution:
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import NoReturn, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .board import GivenBoard, format_board, pack_boards, parse_board, unpack_boards
-from .errors import BoardError, NotSolved, SolutionDamaged, UnreachableBoard
-from .kernels.moves import moves_into
+from .board import GivenBoard, format_board, pack_boards, parse_board
+from .errors import BoardError, NotSolved, UnreachableBoard
+from .kernels.answers import FINE, IMPOSSIBLE_AGE, MALFORMED, NOT_ENUMERATED
+from .layer import LayerCounts
+from .layer_parts import AfterstatePart, LayerPart, afterstate_parts, state_parts
 from .layer_sets import LayerSets
 from .layer_values import Values
-from .objective import Objective, merge_potentials, parse_objective
+from .lookup import Answers, Lookup
+from .objective import Objective, parse_objective
 from .shape import ACTIONS, TRANSPOSED_ACTIONS, Shape
 from .store import Store
-from .tables import build_tables
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ class Probe:
     action_values, afterstate_values : float64[n, 4], NaN where an action is illegal
     rewards : float64[n, 4], 0 where an action is illegal
     best : bool[n, 4], the best actions, ties within the stored precision included
+    is_known : bool[n], False where `partial` let a board pass that the solution does not know; its
+        values are NaN, and its age means nothing if it is malformed
     """
 
     ages: NDArray[np.int64]
@@ -66,12 +71,34 @@ class Probe:
     rewards: NDArray[np.float64]
     afterstate_values: NDArray[np.float64]
     best: NDArray[np.bool_]
+    is_known: NDArray[np.bool_]
+
+
+class Meta(TypedDict):
+    """What a solution is of.
+
+    values : the format they are stored in, off by at most `rounding_bound`
+    first_age, last_age : ages of the boards that can be asked for; every even age between
+    states, afterstates : of these ages, modulo all symmetries of the board
+    is_finished : whether these are all ages
+    """
+
+    shape: str
+    spawn4: float
+    objective: str
+    values: str
+    rounding_bound: float
+    first_age: int
+    last_age: int
+    states: int
+    afterstates: int
+    is_finished: bool
 
 
 class Solution:
     """A solution of one objective. Boards are texts or lists of rows, as in `parse_board`.
 
-    All methods that take boards raise BoardError (malformed, impossible), UnreachableBoard,
+    Any number of threads may ask one Solution at a time. All methods that take boards raise BoardError (malformed, impossible), UnreachableBoard,
     NotSolved and SolutionDamaged.
     """
 
@@ -88,6 +115,8 @@ class Solution:
             )
         self.stored = Values(self.sets, self.objective)
         self._result = self.stored.result
+        self._lookup = Lookup(self.sets, self.stored)
+        self._shifts = self.shape.cell_shifts
 
     def __repr__(self) -> str:
         return f"<Solution of {self.shape.name}, {self.objective.name}, {self.stored.format.name}>"
@@ -101,21 +130,37 @@ class Solution:
 
     def close(self) -> None:
         """Let go of what was cached and of open files."""
+        self._lookup.release()
         self.sets.ids.release()
         self.sets.store.close()
 
     # --- facts --------------------------------------------------------------------------------
 
     @property
-    def meta(self) -> dict[str, Any]:
-        """Shape, rules, objective, value format and its rounding bound."""
+    def meta(self) -> Meta:
+        """Shape, rules, objective, value format and its rounding bound, ages and counts."""
+        counts = [self.sets.layer_counts(age) for age in self.ages]
         return {
             "shape": self.shape.name,
             "spawn4": self.spawn4,
             "objective": self.objective.name,
             "values": self.stored.format.name,
             "rounding_bound": self.rounding_bound,
+            "first_age": self.ages[0] if counts else 0,
+            "last_age": self.ages[-1] if counts else 0,
+            "states": sum(layer.states for layer in counts),
+            "afterstates": sum(layer.afterstates for layer in counts),
+            "is_finished": self._result is not None,
         }
+
+    @property
+    def ages(self) -> list[int]:
+        """Ages that have values, upward."""
+        return [age for band in self.stored.bands for age in band.ages]
+
+    def counts(self, age: int) -> LayerCounts:
+        """Counts of one age."""
+        return self.sets.layer_counts(age)
 
     @property
     def start_values(self) -> dict[str, float]:
@@ -138,7 +183,7 @@ class Solution:
 
     def value(self, board: str | ArrayLike) -> float:
         """v* of a board: the expected future score, or the probability of the tile."""
-        return self.query(board).value
+        return float(self._ask(parse_board(board, self.shape))[1].values[0])
 
     def actions(self, board: str | ArrayLike) -> dict[str, ActionValue | None]:
         """Value, reward and afterstate value of each action, None where it is illegal."""
@@ -152,23 +197,43 @@ class Solution:
     def query(self, board: str | ArrayLike | GivenBoard) -> BoardValue:
         """All that is known of a board; actions are those of the board as given."""
         given = board if isinstance(board, GivenBoard) else parse_board(board, self.shape)
-        probe = self.probe(given.oriented[None])
-        order = TRANSPOSED_ACTIONS if given.is_transposed else range(4)
+        age, answers = self._ask(given)
+        values, rewards, afterstate_values, is_best = (
+            array[0].tolist() for array in answers[1:5]
+        )  # fmt: skip
         actions: dict[str, ActionValue | None] = {}
+        best = []
+        order = TRANSPOSED_ACTIONS if given.is_transposed else range(4)
         for name, i in zip(ACTIONS, order, strict=True):
-            value = float(probe.action_values[0, i])
-            actions[name] = None if np.isnan(value) else ActionValue(
-                value, float(probe.rewards[0, i]), float(probe.afterstate_values[0, i])
-            )  # fmt: skip
-        best = tuple(n for n, i in zip(ACTIONS, order, strict=True) if probe.best[0, i])
-        return BoardValue(given.rows, int(probe.ages[0]), float(probe.values[0]), best, actions)
+            # NaN, where the action is illegal, equals nothing.
+            is_legal = values[i] == values[i]
+            actions[name] = (
+                ActionValue(values[i], rewards[i], afterstate_values[i]) if is_legal else None
+            )
+            if is_best[i]:
+                best.append(name)
+        return BoardValue(given.rows, age, float(answers.values[0]), tuple(best), actions)
 
-    def probe(self, boards: ArrayLike) -> Probe:
+    def probe(self, boards: ArrayLike, *, threads: int = 1, partial: bool = False) -> Probe:
         """All that is known of n boards: integer tile numbers [n, rows, columns], 0 for empty.
 
-        The rows and columns are those of the solution's shape. Time O(n log n), no loop over
-        boards in Python; boards of the same age are looked up together.
+        The rows and columns are those of the solution's shape. Time O(n), no loop over boards in
+        Python; boards of the same age are looked up together.
+        threads : how many work on it; the answers are the same
+        partial : boards that are malformed, unreachable or not solved yet do not end it, but are
+            not `is_known`
         """
+        packed = self._lookup.pack(self._tiles(boards))
+        if packed.num_faults and not partial:
+            self._fail(boards, packed.faults)
+        answers = self._lookup.answer(packed, threads)
+        is_known = answers.faults == FINE
+        if not partial and not is_known.all():
+            self._fail(boards, answers.faults)
+        return Probe(packed.ages, *answers[:5], is_known)
+
+    def _tiles(self, boards: ArrayLike) -> NDArray[np.int64]:
+        """Boards as an array of the shape that they must have."""
         try:
             tiles = np.asarray(boards)
         except ValueError as error:  # rows of different lengths
@@ -179,88 +244,65 @@ class Solution:
                 f"boards must be integers of shape (n, {expected[0]}, {expected[1]}), "
                 f"not {tiles.dtype} of shape {tiles.shape}"
             )
-        return self._probe_codes(pack_boards(tiles.astype(np.int64), self.shape))
+        return np.ascontiguousarray(tiles, dtype=np.int64)
 
-    def _probe_codes(self, codes: NDArray[np.uint64]) -> Probe:
-        """`probe` of packed boards, as `pack_boards` makes them."""
-        num_boards = len(codes)
-        tables = build_tables(self.shape)
-        ages = self._ages(codes)
-        self._check_ages(ages, codes)
-        moved = np.empty((num_boards, 4), dtype=np.uint64)
-        rewards = np.empty((num_boards, 4))
-        moves_into(tables, merge_potentials(self.shape), codes, moved, rewards)
-        if self.shape.is_transposed:
-            moved, rewards = moved[:, TRANSPOSED_ACTIONS], rewards[:, TRANSPOSED_ACTIONS]
-        is_legal = moved != codes[:, None]
-        if self.objective.exponent:
-            rewards = np.zeros_like(rewards)
-        afterstate_values = np.full((num_boards, 4), np.nan)
-        order = np.argsort(ages, kind="stable")
-        for group in np.split(order, np.flatnonzero(np.diff(ages[order])) + 1):
-            if len(group):
-                age = int(ages[group[0]])
-                self._check_reachable(age, codes[group])
-                legal = is_legal[group]
-                found = np.full(legal.shape, np.nan)
-                found[legal] = self.afterstate_values(age, moved[group][legal])
-                afterstate_values[group] = found
-        action_values = rewards + afterstate_values
-        top = np.fmax.reduce(action_values, axis=1, initial=-np.inf)
-        values = np.maximum(top, self._floors(codes))
-        # Two values tie if, for all that is stored, they may be equal.
-        bounds = self.stored.format.rounding_bound(afterstate_values)
-        least = np.fmax.reduce(action_values - bounds, axis=1, initial=-np.inf)
-        best = action_values + bounds >= least[:, None] - self.arithmetic_allowance
-        return Probe(ages, values, action_values, rewards, afterstate_values, best)
+    def _ask(self, given: GivenBoard) -> tuple[int, Answers]:
+        """Age of a board and what is known of it, in the orientation of the shape."""
+        rows = zip(*given.rows, strict=True) if given.is_transposed else given.rows
+        cells = [tile for row in rows for tile in row]
+        age = sum(cells)
+        if not 4 <= age <= self.sets.max_age:
+            fault = NOT_ENUMERATED if 4 <= age <= self.shape.top_age else IMPOSSIBLE_AGE
+            self._refuse(given.oriented, int(fault))
+        code = 0
+        for tile, shift in zip(cells, self._shifts, strict=True):
+            if tile:
+                code |= (tile.bit_length() - 1) << shift
+        answers = self._lookup.answer_one(code, age)
+        if answers.faults[0] != FINE:
+            self._refuse(given.oriented, int(answers.faults[0]))
+        return age, answers
 
-    def _ages(self, codes: NDArray[np.uint64]) -> NDArray[np.int64]:
-        ages: NDArray[np.int64] = unpack_boards(codes, self.shape).sum(axis=(1, 2))
-        return ages
+    def _fail(self, boards: ArrayLike, faults: NDArray[np.uint8]) -> NoReturn:
+        """Raise what is wrong with the first malformed board, or else with the first of all."""
+        tiles = self._tiles(boards)
+        if (faults == MALFORMED).any():
+            pack_boards(tiles, self.shape)
+        first = int(np.flatnonzero(faults != FINE)[0])
+        self._refuse(tiles[first], int(faults[first]))
 
-    def _shown(self, code: np.uint64) -> str:
-        return format_board(unpack_boards(np.array([code]), self.shape)[0])
-
-    def _check_ages(self, ages: NDArray[np.int64], codes: NDArray[np.uint64]) -> None:
-        outside = np.flatnonzero((ages < 4) | (ages > self.shape.top_age))
-        if len(outside):
-            i = outside[0]
-            raise UnreachableBoard(
-                f"board {self._shown(codes[i])} can never occur: its tiles add up to {ages[i]}, "
-                f"and those of a {self.shape.name} game to 4 ... {self.shape.top_age}"
-            )
-        beyond = np.flatnonzero(ages > self.sets.max_age)
-        if len(beyond):
-            i = beyond[0]
+    def _refuse(self, tiles: NDArray[np.int64], fault: int) -> NoReturn:
+        """Raise what is wrong with a well-formed board."""
+        shown = f"board {format_board(tiles.tolist())}"
+        if fault == NOT_ENUMERATED:
             raise NotSolved(
-                f"board {self._shown(codes[i])} has age {ages[i]}; "
+                f"{shown} has age {tiles.sum()}; "
                 f"ages up to {self.sets.max_age} are enumerated so far"
             )
-
-    def _check_reachable(self, age: int, codes: NDArray[np.uint64]) -> None:
-        ids = self.sets.ids.of_boards(age, codes)
-        unreachable = np.flatnonzero(self.sets.open(age, "states").index_of(ids) < 0)
-        if len(unreachable):
+        if fault == IMPOSSIBLE_AGE:
             raise UnreachableBoard(
-                f"board {self._shown(codes[unreachable[0]])} can never occur in a game"
+                f"{shown} can never occur: its tiles add up to {tiles.sum()}, "
+                f"and those of a {self.shape.name} game to 4 ... {self.shape.top_age}"
             )
+        raise UnreachableBoard(f"{shown} can never occur in a game")
 
     def afterstate_values(self, age: int, codes: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """Stored values of afterstates of one age."""
-        ids = self.sets.ids.of_boards(age, codes)
-        positions = self.sets.open(age, "afterstates").index_of(ids)
-        # Of a state that is a member every move is one, or the set has lost members.
-        if len(positions) and positions.min() < 0:
-            raise SolutionDamaged(f"age {age}: the set of afterstates lacks a move of a state")
-        return self.stored.take(age, positions)
+        """Stored values of packed afterstates of one age."""
+        return self._lookup.afterstate_values(age, codes)
 
-    def _floors(self, codes: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """Value of each board if no action is left."""
-        if not self.objective.exponent:
-            return np.zeros(len(codes))
-        tiles = unpack_boards(codes, self.shape).reshape(len(codes), -1)
-        holds_tile: NDArray[np.bool_] = tiles.max(axis=1) >= 2**self.objective.exponent
-        return holds_tile.astype(np.float64)
+    # --- layers -------------------------------------------------------------------------------
+
+    def layer(self, age: int) -> Iterator[LayerPart]:
+        """All states of an age, modulo the two flips, in parts, in the order of the index.
+
+        Bitmaps and values of the layer are in memory meanwhile: 3 bits a slot, and the stored
+        size of a value for every afterstate. Raises NotSolved, SolutionDamaged.
+        """
+        return state_parts(self._lookup, age)
+
+    def afterstates(self, age: int) -> Iterator[AfterstatePart]:
+        """All afterstates of an age, modulo the two flips, in parts, in the order of the index."""
+        return afterstate_parts(self._lookup, age)
 
 
 def open_solution(path: str | os.PathLike[str], objective: str = "score") -> Solution:

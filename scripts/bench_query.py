@@ -1,0 +1,122 @@
+"""How fast a solution answers, beside a dict and a sorted array of the same boards.
+
+    python scripts/bench_query.py solutions/3x3
+
+Random boards are members of random layers, an age as often as its share of the states, flipped at
+random. First query: the first of its age, whose layer is decoded for it. Batches: the second of two
+runs. The dict maps packed boards to values, one board at a time as Python does it; `searchsorted`
+looks packed boards up in the sorted array of all boards asked, and takes their values.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver2048 import open_solution
+from solver2048.board import format_board, pack_boards
+from solver2048.solution import Solution
+
+Boards = NDArray[np.int64]
+
+
+def random_boards(solution: Solution, count: int, rng: np.random.Generator) -> Boards:
+    """About `count` random states of all layers, in random order and orientation."""
+    share = count / solution.meta["states"] / (2 if solution.shape.is_square else 1)
+    picked = []
+    for age in solution.ages:
+        for part in solution.layer(age):
+            picked.append(part.boards[rng.random(len(part.boards)) < share])
+    boards = rng.permutation(np.concatenate(picked))
+    for axis in (1, 2):
+        flipped = rng.random(len(boards)) < 0.5
+        boards[flipped] = np.flip(boards[flipped], axis)
+    return boards
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def row(name: str, *cells: str) -> None:
+    print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+def measure_single(path: str, boards: Boards) -> None:
+    """Opening, and single queries: the first of an age, and warm."""
+    opening = min(seconds(lambda: open_solution(path).close()) for _ in range(5))
+    texts = [format_board(board) for board in boards[:2000].tolist()]
+    row("single", "p50", "p99")
+    row("---", "---:", "---:")
+    row("open", f"{opening * 1e3:.1f} ms", "")
+    with open_solution(path) as solution:
+        report_times("query, first of its age", solution.query, texts[:500])
+    with open_solution(path) as solution:
+        solution.probe(boards[:2000])
+        lists = boards[:2000].tolist()
+        report_times("query, warm, text", solution.query, texts)
+        report_times("query, warm, list", solution.query, lists)
+        report_times("value, warm, text", solution.value, texts)
+        report_times("value, warm, list", solution.value, lists)
+
+
+def report_times(name: str, ask: Callable[[Any], Any], boards: list[Any]) -> None:
+    times = np.array([seconds(lambda board=board: ask(board)) for board in boards]) * 1e6
+    row(name, f"{np.percentile(times, 50):.1f} us", f"{np.percentile(times, 99):.1f} us")
+
+
+def measure_batches(path: str, boards: Boards) -> None:
+    """Batches in random order and by age, beside a dict and `searchsorted`."""
+    print()
+    row(f"batch of {len(boards):,}", "boards/s", "dict", "searchsorted")
+    row("---", "---:", "---:", "---:")
+    with open_solution(path) as solution:
+        cold = seconds(lambda: solution.probe(boards))
+        row("random, 1 thread, layers not decoded", f"{len(boards) / cold / 1e6:.2f} M", "", "")
+        ages = boards.sum(axis=(1, 2))
+        for name, asked in ("random", boards), ("by age", boards[np.argsort(ages, kind="stable")]):
+            dictionary, searched = baselines(solution, asked)
+            for threads in (1, 2):
+                taken = min(
+                    seconds(lambda n=threads, b=asked: solution.probe(b, threads=n))
+                    for _ in range(3)
+                )
+                row(f"{name}, {threads} thread{'s' * (threads > 1)}",
+                    f"{len(asked) / taken / 1e6:.2f} M",
+                    f"{dictionary / taken:.2f}x", f"{searched / taken:.2f}x")  # fmt: skip
+
+
+def baselines(solution: Solution, boards: Boards) -> tuple[float, float]:
+    """Seconds of a dict and of `searchsorted` for the values of the same boards, packed before."""
+    values = solution.probe(boards).values
+    codes = pack_boards(boards, solution.shape)
+    table = dict(zip(codes.tolist(), values.tolist(), strict=True))
+    keys = codes.tolist()
+    order = np.argsort(codes)
+    sorted_codes, sorted_values = codes[order], values[order]
+    return (
+        min(seconds(lambda: [table[key] for key in keys]) for _ in range(3)),
+        min(seconds(lambda: sorted_values[np.searchsorted(sorted_codes, codes)]) for _ in range(3)),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("solution", help="directory of a finished solution")
+    parser.add_argument("--boards", type=int, default=1_000_000)
+    options = parser.parse_args()
+    with open_solution(options.solution) as solution:
+        boards = random_boards(solution, options.boards, np.random.default_rng(1))
+    measure_single(options.solution, boards)
+    measure_batches(options.solution, boards)
+
+
+if __name__ == "__main__":
+    main()
