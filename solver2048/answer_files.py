@@ -31,7 +31,7 @@ class AnswerWriter(ABC):
     def write(self, batch: AnsweredBatch) -> None:
         """Write a row for every line of a batch."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most formats have nothing there
         """Write what belongs at the end; the file stays open."""
 
 
@@ -146,18 +146,14 @@ def _masked(array: NDArray[Any], is_missing: NDArray[np.bool_]) -> list[Any]:
     return list(items)
 
 
-def _action_texts(
-    values: Iterable[float], rewards: Iterable[float], afterstate_values: Iterable[float]
-) -> str:
+def _action_texts(values: list[float], rewards: list[float], afters: list[float]) -> str:
     """The actions of a board as JSON entries."""
-    return ", ".join(
-        f'"{name}": null'
-        if value != value
-        else f'"{name}": {{"value": {value!r}, "reward": {reward!r}, "afterstate_value": {after!r}}}'
-        for name, value, reward, after in zip(
-            ACTIONS, values, rewards, afterstate_values, strict=True
-        )
-    )
+    texts = []
+    for name, value, reward, after in zip(ACTIONS, values, rewards, afters, strict=True):
+        # NaN, where the action is illegal, equals nothing.
+        text = f'{{"value": {value!r}, "reward": {reward!r}, "afterstate_value": {after!r}}}'
+        texts.append(f'"{name}": {text if value == value else "null"}')
+    return ", ".join(texts)
 
 
 def _board_texts(batch: AnsweredBatch, row: str, gap: str, row_gap: str = ", ") -> list[str]:

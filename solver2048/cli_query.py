@@ -59,9 +59,8 @@ def query(path: str, boards: tuple[str, ...], objective: str, as_json: bool, sou
         if source is None:
             exit_code = _print_answers(solution, boards, objective, as_json)
         else:
-            form = (
-                form or FORMATS.get(Path(target).suffix.lower()) or ("jsonl" if as_json else "csv")
-            )
+            by_default = "jsonl" if as_json else "csv"
+            form = form or FORMATS.get(Path(target).suffix.lower(), by_default)
             with _input(source) as lines, _output(target) as answers:
                 exit_code = _answer_stream(solution, lines, answers, form, threads, quiet)
     if exit_code:

@@ -23,12 +23,12 @@ SLOT_BYTES = 3 / 8
 class DecodedLayer(NamedTuple):
     """The states of one age, and its afterstates with their values.
 
-    index : the age's, without its blocks
+    layer_index : the age's, without its blocks
     states : bitmap; afterstates : ranked bitmap
     values : stored values of the afterstates, in index order
     """
 
-    index: LayerIndex
+    layer_index: LayerIndex
     states: NDArray[np.uint64]
     afterstates: NDArray[np.uint64]
     values: NDArray[Any]
@@ -36,7 +36,7 @@ class DecodedLayer(NamedTuple):
 
 def layer_bytes(layer: DecodedLayer) -> int:
     """Bytes that a layer takes in memory."""
-    arrays = (layer.index.bases, layer.states, layer.afterstates, layer.values)
+    arrays = (layer.layer_index.bases, layer.states, layer.afterstates, layer.values)
     return sum(array.nbytes for array in arrays)
 
 
@@ -53,9 +53,12 @@ def decode_layer(sets: LayerSets, stored: Values, age: int) -> DecodedLayer:
     states = decode_states(sets, age)
     afterstates, values = decode_values(sets, stored, age)
     # Looking boards up takes no blocks, and 3x3 has a thousand layers.
-    blocks = {"block_class0": index.block_class0[:0], "block_class1": index.block_class1[:0],
-              "block_base": index.block_base[:0]}  # fmt: skip
-    return DecodedLayer(index._replace(**blocks), states, afterstates, values)
+    index = index._replace(
+        block_class0=index.block_class0[:0].copy(),
+        block_class1=index.block_class1[:0].copy(),
+        block_base=index.block_base[:0].copy(),
+    )
+    return DecodedLayer(index, states, afterstates, values)
 
 
 def decode_states(sets: LayerSets, age: int) -> NDArray[np.uint64]:

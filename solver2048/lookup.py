@@ -1,4 +1,4 @@
-"""Many boards looked up at once: by age, in decoded layers where they are small or asked densely."""
+"""Boards looked up by age, in decoded layers where these are small or asked densely."""
 
 from __future__ import annotations
 

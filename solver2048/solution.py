@@ -98,8 +98,8 @@ class Meta(TypedDict):
 class Solution:
     """A solution of one objective. Boards are texts or lists of rows, as in `parse_board`.
 
-    Any number of threads may ask one Solution at a time. All methods that take boards raise BoardError (malformed, impossible), UnreachableBoard,
-    NotSolved and SolutionDamaged.
+    Any number of threads may ask one Solution at a time. All methods that take boards raise
+    BoardError (malformed, impossible), UnreachableBoard, NotSolved and SolutionDamaged.
     """
 
     def __init__(self, store: Store, objective: str = "score") -> None:

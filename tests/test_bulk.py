@@ -51,7 +51,7 @@ def boards_file(tmp_path):
 
 def read_rows(path):
     if path.suffix == ".csv":
-        return list(csv.DictReader(path.open()))
+        return list(csv.DictReader(path.read_text().splitlines()))
     import pyarrow.parquet
 
     return pyarrow.parquet.read_table(path).to_pylist()
@@ -97,7 +97,7 @@ def test_json_lines_are_what_query_prints(solved, boards_file, tmp_path):
         number: LINES[number - 1] for number in BAD
     }
     again = run("query", solved("2x3"), "--input", target, "--json")
-    assert [json.loads(line) for line in again.stdout.splitlines()][0] == rows[0]
+    assert json.loads(again.stdout.splitlines()[0]) == rows[0]
 
 
 def test_standard_streams_and_a_table_fed_back(solved, tmp_path):
@@ -195,11 +195,11 @@ def test_lines_read_fast_are_read_as_boards_are(rng):
     for line, kind, cells in zip(lines, kinds, tiles, strict=True):
         if kind != READ:
             continue
-        try:
-            given = parse_board(line, shape)
-        except BoardError as error:
-            assert "is not a tile" in str(error), line
+        if any(cell == 1 or cell & (cell - 1) or cell > 128 for cell in cells.tolist()):
+            with pytest.raises(BoardError, match="is not a tile|cannot occur"):
+                parse_board(line, shape)
             continue
+        given = parse_board(line, shape)
         assert not given.is_transposed
         assert given.oriented.ravel().tolist() == cells.tolist(), line
 

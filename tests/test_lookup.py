@@ -56,8 +56,16 @@ def test_every_state_has_the_twins_values(twin, solved, policy):
         assert probe.best[i].tolist() == ties
 
 
-@pytest.mark.parametrize("options", [{}, {"values": "float64"}, {"values": "fixed:8"},
-                                     {"objective": "tile:32"}, {"ids": "radix"}], ids=str)  # fmt: skip
+OPTIONS = [
+    {},
+    {"values": "float64"},
+    {"values": "fixed:8"},
+    {"objective": "tile:32"},
+    {"ids": "radix"},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_decoded_or_not_answers_are_the_same_bits(options, twin, solved, monkeypatch, rng):
     _, tiles = twin_boards(twin)
     tiles = rng.permutation(tiles)

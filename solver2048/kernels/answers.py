@@ -96,7 +96,7 @@ def _find_slots(tables, layer, terms, code, slots, rewards):
     row0 = code >> ROW0_SHIFT
     row1 = code >> ROW1_SHIFT & ROW_MASK
     row2 = code & ROW_MASK
-    slots[STATE] = canonical_code_slot(tables, layer.index, code)
+    slots[STATE] = canonical_code_slot(tables, layer.layer_index, code)
     prefetch(layer.states, slots[STATE] >> SIX)
     before = board_potential(tables, terms.potentials, code)
     for packed_action in range(FOUR):
@@ -109,7 +109,7 @@ def _find_slots(tables, layer, terms, code, slots, rewards):
         rewards[action] = board_potential(tables, terms.potentials, moved) - before
         slots[action] = ILLEGAL
         if moved != code:
-            slots[action] = canonical_code_slot(tables, layer.index, moved)
+            slots[action] = canonical_code_slot(tables, layer.layer_index, moved)
             prefetch(layer.afterstates, slots[action] >> SIX << ONE)
 
 
