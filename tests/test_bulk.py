@@ -191,12 +191,12 @@ def test_lines_read_fast_are_read_as_boards_are(rng):
     tiles = np.empty((len(lines), 6), dtype=np.int64)
     text = np.frombuffer("".join(f"{line}\n" for line in lines).encode(), dtype=np.uint8)
     read_lines_into(text, 2, 3, tiles, kinds)
-    assert 500 < (kinds == READ).sum() < 3000
+    assert 200 < (kinds == READ).sum() < 3000
     for line, kind, cells in zip(lines, kinds, tiles, strict=True):
         if kind != READ:
             continue
         if any(cell == 1 or cell & (cell - 1) or cell > 128 for cell in cells.tolist()):
-            with pytest.raises(BoardError, match="is not a tile|cannot occur"):
+            with pytest.raises(BoardError, match=r"is not a tile|cannot occur"):
                 parse_board(line, shape)
             continue
         given = parse_board(line, shape)
