@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .board import tile_exponents
+from .board_lines import line_text
 from .bulk import AnsweredBatch
 from .errors import UsageError
 from .shape import ACTIONS
@@ -179,5 +180,5 @@ def _board_texts(batch: AnsweredBatch, row: str, gap: str, row_gap: str = ", ") 
     for i, given in batch.lines.given.items():
         texts[i] = row_gap.join(text(cells) for cells in given.rows)
     for i in batch.errors:
-        texts[i] = batch.lines.lines[i].decode("utf-8", errors="replace").strip()
+        texts[i] = line_text(batch.lines.lines[i])
     return texts

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +21,12 @@ from .shape import Shape
 
 BATCH_BYTES = 1 << 21
 
-Board = str | list[Any]
-
 
 class LineBatch(NamedTuple):
     """The lines of a batch that are not empty.
 
     numbers : int64[n], from 1
-    lines : as they were read, for `BoardLines.text`
+    lines : the board of each, for `line_text`
     tiles : int64[n, rows, columns] in the orientation of the shape, tile numbers not checked;
         all -1 where the line is malformed
     given : by place in the batch, boards given in the other orientation
@@ -65,21 +63,8 @@ class BoardLines:
                 lines[-1] += b"\n"
             if self._column is not None:
                 lines = [_field(line, self._column) for line in lines]
+            lines = [_entry(line) if line.startswith(b"{") else line for line in lines]
             yield self._batch(first + 1, lines, num_bytes)
-
-    def text(self, line: bytes) -> Board:
-        """The board of a line as `Solution.query` takes it. Raises BoardError."""
-        text = line.decode("utf-8", errors="replace").strip("\ufeff \t\r\n")
-        if not text.startswith("{"):
-            return text
-        try:
-            entries = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise BoardError(f"not a JSON object: {error}") from None
-        if not isinstance(entries.get("board"), str | list):
-            raise BoardError("the JSON object has no entry `board`, a text or a list of rows")
-        board: Board = entries["board"]
-        return board
 
     def _batch(self, first: int, lines: list[bytes], num_bytes: int) -> LineBatch:
         rows, columns = self._shape.num_rows, self._shape.num_columns
@@ -102,7 +87,7 @@ class BoardLines:
     def _read_slowly(self, batch: LineBatch, i: int) -> None:
         batch.tiles[i] = -1
         try:
-            given = parse_board(self.text(batch.lines[i]), self._shape)
+            given = parse_board(line_text(batch.lines[i]), self._shape)
         except BoardError:
             return
         batch.tiles[i] = given.oriented
@@ -110,9 +95,30 @@ class BoardLines:
             batch.given[i] = given
 
 
+def line_text(line: bytes) -> str:
+    """A line as `Solution.query` takes it."""
+    return line.decode("utf-8", errors="replace").strip("\ufeff \t\r\n")
+
+
+def _entry(line: bytes) -> bytes:
+    """The entry ``board`` of a JSON object as a line; what has none stays, to be named."""
+    try:
+        board = json.loads(line).get("board")
+    except (ValueError, RecursionError):
+        return line
+    if isinstance(board, list):
+        return json.dumps(board).encode() + b"\n"
+    return board.replace("\n", "/").encode() + b"\n" if isinstance(board, str) else line
+
+
 def _board_column(line: bytes) -> int | None:
     """Number of the column ``board`` if a line is a header of CSV."""
-    names = next(csv.reader([line.decode("utf-8", errors="replace").strip()]), [])
+    if b"board" not in line:
+        return None
+    try:
+        names = next(csv.reader([line_text(line)]), [])
+    except csv.Error:
+        return None
     return names.index("board") if "board" in names else None
 
 
@@ -124,4 +130,4 @@ def _field(line: bytes, column: int) -> bytes:
         return line
     if len(fields) <= column:
         return line
-    return fields[column].replace("\n", " ").encode() + b"\n"
+    return fields[column].encode() + b"\n"

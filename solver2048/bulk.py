@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .board_lines import BoardLines, LineBatch
+from .board_lines import BoardLines, LineBatch, line_text
 from .errors import SolverError
 from .shape import TRANSPOSED_ACTIONS
 from .solution import Probe, Solution
@@ -36,14 +36,14 @@ def answer_lines(solution: Solution, boards: BoardLines, threads: int) -> Iterat
             for array in (probe.action_values, probe.rewards, probe.afterstate_values, probe.best):
                 array[i] = array[i, TRANSPOSED_ACTIONS]
         unknown = np.flatnonzero(~probe.is_known).tolist()
-        errors = {i: _error(solution, boards, batch.lines[i]) for i in unknown}
+        errors = {i: _error(solution, batch.lines[i]) for i in unknown}
         yield AnsweredBatch(batch, probe, errors)
 
 
-def _error(solution: Solution, boards: BoardLines, line: bytes) -> SolverError:
+def _error(solution: Solution, line: bytes) -> SolverError:
     """Why a line has no answer."""
     try:
-        solution.query(boards.text(line))
+        solution.query(line_text(line))
     except SolverError as error:
         if error.exit_code in BOARD_EXIT_CODES:
             return error

@@ -36,8 +36,8 @@ LAYER_BYTES = 1 << 30
 SMALL_SLOTS = 1 << 21
 """A layer of up to so many slots is decoded as soon as a board of it is asked for."""
 
-SLOTS_PER_BOARD = 1 << 9
-"""Of a larger one a board is worth so many slots decoded."""
+SLOTS_PER_BOARD = 1 << 11
+"""Of a larger one a board is worth so many slots decoded: 1 us, where a slot takes 0.5 ns."""
 
 PIECE_BOARDS = 1 << 14
 """Boards of one age beyond these may go to another thread."""

@@ -35,7 +35,7 @@ LINES = [
     '{"boards": 1}',
     "2 2 . / . . .",
 ]
-BAD = {6: "row 2, column 3: '7' is not a tile", 8: "can never occur", 10: "no entry `board`"}
+BAD = {6: "row 2, column 3: '7' is not a tile", 8: "can never occur", 10: "cells given"}
 
 
 def run(*arguments, stdin=None):

@@ -43,17 +43,16 @@ def test_every_state_has_the_twins_values(twin, solved, policy):
         probe = solution.probe(tiles)
     assert probe.is_known.all()
     assert np.array_equal(probe.ages, tiles.sum(axis=(1, 2)))
+    values, rewards = np.full((len(states), 4), np.nan), np.zeros((len(states), 4))
     for i, state in enumerate(states):
-        expected = twin.action_values(state)
-        assert probe.values[i] == pytest.approx(twin.value[state], abs=1e-9)
-        for action, value, reward in zip(
-            ACTIONS, probe.action_values[i], probe.rewards[i], strict=True
-        ):
-            assert value == pytest.approx(expected.get(action, np.nan), abs=1e-9, nan_ok=True)
-            assert reward == twin.moves[state].get(action, (None, 0))[1]
-        top = max(expected.values(), default=0)
-        ties = [a in expected and expected[a] > top - 1e-9 for a in ACTIONS]
-        assert probe.best[i].tolist() == ties
+        for action, value in twin.action_values(state).items():
+            values[i, ACTIONS.index(action)] = value
+            rewards[i, ACTIONS.index(action)] = twin.moves[state][action][1]
+    assert np.allclose(probe.values, [twin.value[state] for state in states], 0, 1e-9)
+    assert np.allclose(probe.action_values, values, 0, 1e-9, equal_nan=True)
+    assert np.array_equal(probe.rewards, rewards)
+    top = np.fmax.reduce(values, axis=1, initial=-np.inf)
+    assert np.array_equal(probe.best, values > top[:, None] - 1e-9)
 
 
 OPTIONS = [
@@ -131,7 +130,7 @@ def test_integers_of_any_kind(solved):
 
 def test_many_threads_ask_one_solution(twin, solved, policy):
     _, tiles = twin_boards(twin)
-    rows = tiles[:: len(tiles) // 400].tolist()
+    rows = tiles[:: len(tiles) // 100].tolist()
     path = solved("2x3")
     with open_solution(path) as solution:
         expected = [solution.value(row) for row in rows]
@@ -142,7 +141,7 @@ def test_many_threads_ask_one_solution(twin, solved, policy):
                 return bool((solution.probe(rows).values == expected).all())
             return solution.query(rows[i % len(rows)]).value == expected[i % len(rows)]
 
-        assert all(pool.map(ask, range(2000)))
+        assert all(pool.map(ask, range(300)))
 
 
 def test_layers(twin, solved, monkeypatch):
