@@ -105,6 +105,7 @@ class Lookup:
         self._sets = sets
         self._stored = stored
         self.shape = sets.shape
+        self.max_age = sets.max_age
         self._tables = build_tables(sets.shape)
         self._shifts = np.array(sets.shape.cell_shifts, dtype=np.uint64)
         self._terms = _answer_terms(stored, sets)
@@ -125,7 +126,7 @@ class Lookup:
         )
         num_faults = pack_tiles_into(
             self._shifts, np.uint64(self.shape.max_exponent), self.shape.top_age,
-            self._sets.max_age, tiles.reshape(n, self.shape.num_cells), *packed[:3],
+            self.max_age, tiles.reshape(n, self.shape.num_cells), *packed[:3],
         )  # fmt: skip
         return packed._replace(num_faults=int(num_faults))
 

@@ -251,7 +251,7 @@ class Solution:
         rows = zip(*given.rows, strict=True) if given.is_transposed else given.rows
         cells = [tile for row in rows for tile in row]
         age = sum(cells)
-        if not 4 <= age <= self.sets.max_age:
+        if not 4 <= age <= self._lookup.max_age:
             fault = NOT_ENUMERATED if 4 <= age <= self.shape.top_age else IMPOSSIBLE_AGE
             self._refuse(given.oriented, int(fault))
         code = 0
@@ -277,7 +277,7 @@ class Solution:
         if fault == NOT_ENUMERATED:
             raise NotSolved(
                 f"{shown} has age {tiles.sum()}; "
-                f"ages up to {self.sets.max_age} are enumerated so far"
+                f"ages up to {self._lookup.max_age} are enumerated so far"
             )
         if fault == IMPOSSIBLE_AGE:
             raise UnreachableBoard(
