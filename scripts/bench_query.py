@@ -3,7 +3,7 @@
     python scripts/bench_query.py solutions/3x3
 
 Random boards are members of random layers, an age as often as its share of the states, flipped at
-random. First query: the first of its age, whose layer is decoded for it. Batches: the least of five
+random. First query: the first of its age. Batches: the least of five
 runs, and of their processor time, all threads together. The dict maps packed boards to values, one
 board at a time as Python does it; `searchsorted` looks packed boards up in the sorted array of all
 boards asked, and takes their values.
@@ -69,7 +69,7 @@ def measure_single(path: str, boards: Boards) -> None:
     with open_solution(path) as solution:
         report_times("query, first of its age", solution.query, texts[:500])
     with open_solution(path) as solution:
-        solution.probe(boards[:2000])
+        solution.probe(boards)
         lists = boards[:2000].tolist()
         report_times("query, warm, text", solution.query, texts)
         report_times("query, warm, list", solution.query, lists)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -34,7 +35,7 @@ LAYER_BYTES = 1 << 30
 """Decoded layers kept, at most: all of 3x3 takes 0.5 GB."""
 
 SMALL_SLOTS = 1 << 21
-"""A layer of up to so many slots is decoded as soon as a board of it is asked for."""
+"""A layer of up to so many slots is decoded when a second board of it is asked for."""
 
 SLOTS_PER_BOARD = 1 << 11
 """Of a larger one a board is worth so many slots decoded: 1 us, where a slot takes 0.5 ns."""
@@ -105,12 +106,18 @@ class Lookup:
         self._sets = sets
         self._stored = stored
         self.shape = sets.shape
-        self.max_age = sets.max_age
         self._tables = build_tables(sets.shape)
         self._shifts = np.array(sets.shape.cell_shifts, dtype=np.uint64)
         self._terms = _answer_terms(stored, sets)
         self._layers: Cache[int, DecodedLayer] = Cache(LAYER_BYTES, layer_bytes)
+        # By half the age, since the layer was last decoded; threads may lose a count.
+        self._num_asked = np.zeros(sets.shape.top_age // 2 + 1, dtype=np.int64)
         self._first = np.zeros(1, dtype=np.int64)
+
+    @functools.cached_property
+    def max_age(self) -> int:
+        """The largest age enumerated."""
+        return self._sets.max_age
 
     def release(self) -> None:
         """Let go of the decoded layers."""
@@ -161,10 +168,10 @@ class Lookup:
         return answers
 
     def _answer_age(
-        self, age: int, codes: Codes, order: Order, num_asked: int, answers: Answers
+        self, age: int, codes: Codes, order: Order, num_boards: int, answers: Answers
     ) -> None:
-        """Answer the boards in `order`, of one age of which `num_asked` are asked in all."""
-        layer = self._layer(age, num_asked)
+        """Answer the boards in `order`, of one age of which `num_boards` are asked in all."""
+        layer = self._layer(age, num_boards)
         if layer is None:
             self._look_up(age, codes, order, answers)
         else:
@@ -172,12 +179,13 @@ class Lookup:
 
     # --- layers -------------------------------------------------------------------------------
 
-    def _layer(self, age: int, num_asked: int) -> DecodedLayer | None:
+    def _layer(self, age: int, num_boards: int) -> DecodedLayer | None:
         """The layer of an age, decoded if that is worth its while, else None."""
         layer = self._layers.get(age)
-        if layer is None and self._is_worth_decoding(age, num_asked):
+        if layer is None and self._is_worth_decoding(age, num_boards):
             layer = decode_layer(self._sets, self._stored, age)
             self._layers.put(age, layer)
+            self._num_asked[age // 2] = 0
         return layer
 
     def whole_layer(self, age: int) -> DecodedLayer:
@@ -203,10 +211,13 @@ class Lookup:
         if num_faults and bool((answers.faults[order] == MOVE_MISSING).any()):
             raise _lacks_a_move(age)
 
-    def _is_worth_decoding(self, age: int, num_asked: int) -> bool:
+    def _is_worth_decoding(self, age: int, num_boards: int) -> bool:
+        """Whether `num_boards` more than were asked before make up for it."""
+        num_asked = int(self._num_asked[age // 2]) + num_boards
+        self._num_asked[age // 2] = num_asked
         num_slots = int(slots_per_age(self.shape)[age // 2])
         if num_slots <= SMALL_SLOTS:
-            return True
+            return num_asked > 1
         is_dense = num_slots <= SLOTS_PER_BOARD * num_asked
         return is_dense and forecast_bytes(self._sets, self._stored, age) <= LAYER_BYTES
 

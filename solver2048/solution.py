@@ -6,6 +6,7 @@ with open_solution("solutions/3x3") as solution:
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -136,7 +137,7 @@ class Solution:
 
     # --- facts --------------------------------------------------------------------------------
 
-    @property
+    @functools.cached_property
     def meta(self) -> Meta:
         """Shape, rules, objective, value format and its rounding bound, ages and counts."""
         counts = [self.sets.layer_counts(age) for age in self.ages]

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from solver2048 import lookup, open_solution
+from solver2048.bands import slots_per_age
+from solver2048.decoded_layer import decode_layer
 from solver2048.errors import NotSolved, SolutionDamaged, UnreachableBoard
 from solver2048.kernels.answers import MOVE_MISSING
 from solver2048.layer_parts import PART_WORDS
@@ -79,6 +81,32 @@ def test_decoded_or_not_answers_are_the_same_bits(options, twin, solved, monkeyp
     for probe in probes[1:]:
         for name, array in vars(probe).items():
             assert np.array_equal(array, vars(probes[0])[name], equal_nan=array.dtype.kind == "f")
+
+
+def test_layers_are_decoded_once_asked_again(solved, monkeypatch):
+    decoded = []
+
+    def decode(sets, stored, age):
+        decoded.append(age)
+        return decode_layer(sets, stored, age)
+
+    monkeypatch.setattr(lookup, "decode_layer", decode)
+    with open_solution(solved("2x3")) as solution:
+        board = [[2, 0, 4], [0, 0, 2]]
+        values = [solution.value(board)]
+        assert decoded == []
+        values += [solution.value(board) for _ in range(3)]
+        assert decoded == [8]
+        values += solution.probe([board, board]).values.tolist()
+        assert decoded == [8]
+        assert len(set(values)) == 1
+        monkeypatch.setattr(lookup, "SMALL_SLOTS", 0)
+        monkeypatch.setattr(lookup, "SLOTS_PER_BOARD", slots_per_age(solution.shape)[5] / 9.5)
+        for _ in range(9):
+            solution.value([[2, 0, 4], [0, 0, 4]])
+        assert decoded == [8]
+        solution.value([[2, 0, 4], [0, 0, 4]])
+        assert decoded == [8, 10]
 
 
 @pytest.mark.parametrize("name", ["float32", "float64", "fixed:8"])
