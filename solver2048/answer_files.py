@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from .board import tile_exponents
 from .board_lines import line_text
 from .bulk import AnsweredBatch
-from .errors import UsageError
 from .shape import ACTIONS
+from .table_files import import_parquet
 
 COLUMNS = ("line", "board", "age", "value", "best", *ACTIONS, "error")
 """Columns of CSV and Parquet, see the README."""
@@ -83,21 +83,14 @@ class ParquetWriter(AnswerWriter):
 
     def __init__(self, file: BinaryIO) -> None:
         super().__init__(file)
-        try:
-            import pyarrow
-            import pyarrow.parquet
-        except ImportError:
-            raise UsageError(
-                "Parquet is written by pyarrow, which is not there: "
-                "python -m pip install 'solver2048[parquet]'"
-            ) from None
+        pyarrow, parquet = import_parquet()
         self._arrow = pyarrow
         kinds = {"line": pyarrow.int64(), "age": pyarrow.int64(), "value": pyarrow.float64(),
                  **dict.fromkeys(ACTIONS, pyarrow.float64())}  # fmt: skip
         self._schema = pyarrow.schema(
             [(name, kinds.get(name, pyarrow.string())) for name in COLUMNS]
         )
-        self._writer = pyarrow.parquet.ParquetWriter(file, self._schema, compression="zstd")
+        self._writer = parquet.ParquetWriter(file, self._schema, compression="zstd")
 
     def write(self, batch: AnsweredBatch) -> None:
         table = self._arrow.Table.from_pydict(_columns(batch), schema=self._schema)

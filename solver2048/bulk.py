@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .board_lines import BoardLines, LineBatch, line_text
+from .board_values import Probe
 from .errors import SolverError
 from .shape import TRANSPOSED_ACTIONS
-from .solution import Probe, Solution
+from .solution import Solution
 
 BOARD_EXIT_CODES = (3, 4, 5)
 """Errors that are a board's own: others end the command."""

@@ -12,8 +12,15 @@ import click
 
 from . import __version__
 from .cli_command import EXIT_CODES, Command, remedy
+from .cli_explain import explain
+from .cli_games import games
+from .cli_pack import keeps_policy, pack, print_policy
 from .cli_plan import plan
+from .cli_play import play
 from .cli_query import query
+from .cli_sample import sample
+from .cli_simulate import simulate
+from .cli_stats import stats
 from .cli_status import status
 from .errors import SolutionDamaged
 from .options import DEFAULT_CHECK, DEFAULT_SAMPLE, DEFAULT_SHARE, KEEPS, LEVELS
@@ -35,8 +42,15 @@ def main() -> None:
     """
 
 
+main.add_command(explain)
+main.add_command(games)
+main.add_command(pack)
 main.add_command(plan)
 main.add_command(query)
+main.add_command(play)
+main.add_command(sample)
+main.add_command(simulate)
+main.add_command(stats)
 main.add_command(status)
 _command = functools.partial(main.command, cls=Command)
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -49,7 +63,7 @@ _path_argument = click.argument("path", type=click.Path())
 
 @_command(example="solver2048 solve\nsolver2048 solve 3x3 --objective tile:512\n"
           "solver2048 solve 4x3 --max-age 300\n"
-          "solver2048 solve 4x3 --keep start --disk 60GiB")  # fmt: skip
+          "solver2048 solve 4x3 --keep start --disk 60GiB", resumes=True)  # fmt: skip
 @click.argument("shape", default="3x3")
 @click.option("--out", type=click.Path(), help="Directory.  [default: solutions/SHAPE]")
 @click.option("--threads", type=int, help="Number of threads.  [default: all processors]")
@@ -70,7 +84,7 @@ _path_argument = click.argument("path", type=click.Path())
 @click.option("--force", is_flag=True, help="Go on even if it is forecast not to fit.")
 @click.option("--keep", type=click.Choice(KEEPS),
               help="What stays; start: no sets, no values, but those of the start boards, and "
-              "counts.  [default: solution]")  # fmt: skip
+              "counts; policy: the best actions alone.  [default: solution]")  # fmt: skip
 @click.option(
     "--disk",
     metavar="SIZE",
@@ -99,7 +113,7 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
                   max_age=max_age)  # fmt: skip
     memory_bytes = parse_bytes(memory) if memory else None
     budget = None if disk is None else parse_bytes(disk)
-    check_mode(SolveOptions(keep=keep, values=values, disk=budget, check=check))
+    check_mode(SolveOptions(keep=keep, values=values, disk=budget, check=check, max_age=max_age))
     expected_counts = read_counts(expect_counts) if expect_counts else {}
     path = out or f"solutions/{board_shape.name}"
     click.get_current_context().params["path"] = path  # what an error's remedy names
@@ -125,6 +139,9 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
             show_progress=not quiet,
         )
         has_worked = solve_board(board_shape, path, options, lock=lock)
+    if keeps_policy(path):
+        print_policy(path, objective, has_worked, as_json)
+        return
     report = read_report(path, parse_objective(objective, board_shape))
     if as_json:
         click.echo(json.dumps(report))
@@ -225,7 +242,7 @@ def sets(path: str, first: int | None, last: int | None, as_json: bool) -> None:
         click.echo(format_sizes(rows))
 
 
-@_command(example="solver2048 repair solutions/3x3")
+@_command(example="solver2048 repair solutions/3x3", resumes=True)
 @_path_argument
 @click.option("--threads", type=int, help="Number of threads.  [default: all processors]")
 @click.option("--quiet", is_flag=True, help="Show no progress.")

@@ -17,7 +17,8 @@ from .cli_command import Command
 from .errors import SolverError, UsageError
 
 if TYPE_CHECKING:
-    from .solution import BoardValue, Solution
+    from .board_values import BoardValue
+    from .solution import Solution
 
 FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 
@@ -84,9 +85,7 @@ def _print_answers(
             exit_code = exit_code or error.exit_code
             continue
         click.echo(
-            json.dumps(_board_json(answer))
-            if as_json
-            else _board_text(answer, objective, solution.rounding_bound)
+            json.dumps(_board_json(answer)) if as_json else _board_text(answer, objective, solution)
         )
     return exit_code
 
@@ -163,7 +162,7 @@ def _board_json(answer: BoardValue) -> dict[str, Any]:
     return {
         "board": answer.board,
         "age": answer.age,
-        "value": answer.value,
+        "value": None if math.isnan(answer.value) else answer.value,
         "best": answer.best,
         "actions": {
             name: action and dataclasses.asdict(action) for name, action in answer.actions.items()
@@ -171,9 +170,13 @@ def _board_json(answer: BoardValue) -> dict[str, Any]:
     }
 
 
-def _board_text(answer: BoardValue, objective: str, bound: float) -> str:
+def _board_text(answer: BoardValue, objective: str, solution: Solution) -> str:
     from .board import format_board
 
+    if math.isnan(answer.value):  # of a policy table
+        best = answer.best[0] if answer.best else "none: the game is over"
+        return f"{format_board(answer.board)}   age {answer.age}\n  best   {best}"
+    bound = solution.rounding_bound
     # As many decimals as are stored, give or take the last.
     decimals = min(10, math.ceil(-math.log10(bound))) if bound else 10
     lines = [f"{format_board(answer.board)}   age {answer.age}"]

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from .bands import bands_of
 from .errors import NotSolved, SolutionDamaged
+from .kept_records import values_record
 from .layer import Band
 from .layer_sets import LayerSets, StoredBand, check_parents
+from .layer_statistics import LayerStatistics
 from .objective import Objective
 from .records import OBJECTIVE, RESULT, SETS
 from .store import Store
@@ -34,12 +36,13 @@ class ValueBandBuilder:
             for age, size, stop in zip(band.ages, sizes, stops, strict=True)
         }
         self._items = np.empty(stops[-1], dtype=value_format.dtype)
-        self._max: dict[int, float] = {}
+        self._records: dict[int, dict[str, Any]] = {}
 
     def add(
         self,
         age: int,
         values: NDArray[np.float64],
+        statistics: LayerStatistics,
         stored: StoredBand,
         ranks: NDArray[np.uint64],
     ) -> None:
@@ -51,7 +54,7 @@ class ValueBandBuilder:
         items = self._items[start:stop]
         for part, positions in stored.index_order(age, NAME, ranks):
             items[part] = self._format.encode(values[positions])
-        self._max[age] = float(values.max(initial=0.0))
+        self._records[age] = values_record(age, values, statistics)
 
     @property
     def num_bytes(self) -> int:
@@ -61,8 +64,7 @@ class ValueBandBuilder:
     def commit(self, store: Store, kind: str) -> None:
         """Write the band."""
         layers = [
-            {"age": age, "values": list(self._ranges[age]), "max": self._max[age]}
-            for age in self._band.ages
+            {**self._records[age], "values": list(self._ranges[age])} for age in self._band.ages
         ]
         record = {"values": self._format.name, "layers": layers, "parents": self._parent}
         arrays = {NAME: ArrayToWrite("values", self._items, self._format.missing)}
@@ -123,6 +125,16 @@ class Values:
     def check_parents(self, band: Band) -> None:
         """Make sure that a band's values belong to the sets stored. Raises SolutionDamaged."""
         check_parents(self._store, self.kind, band)
+
+    def read_band(self, band: Band) -> NDArray[Any]:
+        """All values of a band as stored, past the cache. Raises SolutionDamaged."""
+        self.check_parents(band)
+        return self._store.open_array(self.kind, band, NAME, self.format.missing).read()
+
+    def places(self, age: int) -> tuple[int, int]:
+        """Where an age's values begin and end among those of its band."""
+        _, start, stop = self._places[age]
+        return start, stop
 
     def take(self, age: int, positions: NDArray[np.int64]) -> NDArray[np.float64]:
         """Values of the afterstates at the given positions of their layer's set."""

@@ -9,91 +9,25 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import TracebackType
-from typing import NoReturn, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .board import GivenBoard, format_board, pack_boards, parse_board
-from .errors import BoardError, NotSolved, UnreachableBoard
-from .kernels.answers import FINE, IMPOSSIBLE_AGE, MALFORMED, NOT_ENUMERATED
+from .board import GivenBoard, format_board, pack_boards, parse_board, unpack_boards
+from .board_values import ActionValue, BoardValue, Meta, Probe
+from .errors import NotSolved, UnreachableBoard
+from .kernels.answers import FINE, IMPOSSIBLE_AGE, NOT_ENUMERATED
 from .layer import LayerCounts
 from .layer_parts import AfterstatePart, LayerPart, afterstate_parts, state_parts
 from .layer_sets import LayerSets
 from .layer_values import Values
 from .lookup import Answers, Lookup
 from .objective import Objective, parse_objective
+from .policy import NOT_STORED, PolicyTable
+from .questions import as_tiles, pack_board, refuse, refuse_first
 from .shape import ACTIONS, TRANSPOSED_ACTIONS, Shape
 from .store import Store
-
-
-@dataclass(frozen=True)
-class ActionValue:
-    """A legal action: `value` = `reward` + `afterstate_value`."""
-
-    value: float
-    reward: float
-    afterstate_value: float
-
-
-@dataclass(frozen=True)
-class BoardValue:
-    """All that a solution says of a board.
-
-    board : rows of tile numbers as given
-    actions : by name; None where the action is illegal
-    best : the best actions, ties within the stored precision included; empty on a terminal board
-    """
-
-    board: tuple[tuple[int, ...], ...]
-    age: int
-    value: float
-    best: tuple[str, ...]
-    actions: dict[str, ActionValue | None]
-
-
-@dataclass(frozen=True)
-class Probe:
-    """All that a solution says of n boards; actions in the order of `ACTIONS`.
-
-    ages : int64[n]; values : float64[n]
-    action_values, afterstate_values : float64[n, 4], NaN where an action is illegal
-    rewards : float64[n, 4], 0 where an action is illegal
-    best : bool[n, 4], the best actions, ties within the stored precision included
-    is_known : bool[n], False where `partial` let a board pass that the solution does not know; its
-        values are NaN, and its age means nothing if it is malformed
-    """
-
-    ages: NDArray[np.int64]
-    values: NDArray[np.float64]
-    action_values: NDArray[np.float64]
-    rewards: NDArray[np.float64]
-    afterstate_values: NDArray[np.float64]
-    best: NDArray[np.bool_]
-    is_known: NDArray[np.bool_]
-
-
-class Meta(TypedDict):
-    """What a solution is of.
-
-    values : the format they are stored in, off by at most `rounding_bound`
-    first_age, last_age : ages of the boards that can be asked for; every even age between
-    states, afterstates : of these ages, modulo all symmetries of the board
-    is_finished : whether these are all ages
-    """
-
-    shape: str
-    spawn4: float
-    objective: str
-    values: str
-    rounding_bound: float
-    first_age: int
-    last_age: int
-    states: int
-    afterstates: int
-    is_finished: bool
 
 
 class Solution:
@@ -109,7 +43,7 @@ class Solution:
         self.sets = LayerSets(store)
         self.shape: Shape = self.sets.shape
         self.objective: Objective = parse_objective(objective, self.shape)
-        if store.keeps_start_alone:
+        if store.keep == "start":
             raise NotSolved(
                 f"{store.path} keeps only start values, counts and statistics (`solver2048 status` "
                 "shows them); to query boards, solve with keep solution into another directory"
@@ -117,7 +51,6 @@ class Solution:
         self.stored = Values(self.sets, self.objective)
         self._result = self.stored.result
         self._lookup = Lookup(self.sets, self.stored)
-        self._shifts = self.shape.cell_shifts
 
     def __repr__(self) -> str:
         return f"<Solution of {self.shape.name}, {self.objective.name}, {self.stored.format.name}>"
@@ -195,6 +128,12 @@ class Solution:
         best = self.query(board).best
         return best[0] if best else None
 
+    def policy(self, boards: ArrayLike) -> NDArray[np.int8]:
+        """Numbers of best actions in `ACTIONS`, of boards as `probe` takes them; -1: game over."""
+        probe = self.probe(boards)
+        best: NDArray[np.int8] = np.where(probe.best.any(axis=1), probe.best.argmax(axis=1), -1)
+        return best.astype(np.int8)
+
     def query(self, board: str | ArrayLike | GivenBoard) -> BoardValue:
         """All that is known of a board; actions are those of the board as given."""
         given = board if isinstance(board, GivenBoard) else parse_board(board, self.shape)
@@ -224,68 +163,28 @@ class Solution:
         partial : boards that are malformed, unreachable or not solved yet do not end it, but are
             not `is_known`
         """
-        packed = self._lookup.pack(self._tiles(boards))
+        tiles = as_tiles(boards, self.shape)
+        packed = self._lookup.pack(tiles)
         if packed.num_faults and not partial:
-            self._fail(boards, packed.faults)
+            refuse_first(tiles, packed.faults, self.shape, self._lookup.max_age)
         answers = self._lookup.answer(packed, threads)
         is_known = answers.faults == FINE
         if not partial and not is_known.all():
-            self._fail(boards, answers.faults)
+            refuse_first(tiles, answers.faults, self.shape, self._lookup.max_age)
         return Probe(packed.ages, *answers[:5], is_known)
-
-    def _tiles(self, boards: ArrayLike) -> NDArray[np.int64]:
-        """Boards as an array of the shape that they must have."""
-        try:
-            tiles = np.asarray(boards)
-        except ValueError as error:  # rows of different lengths
-            raise BoardError(f"boards are no array: {error}") from None
-        expected = (self.shape.num_rows, self.shape.num_columns)
-        if tiles.ndim != 3 or tiles.shape[1:] != expected or tiles.dtype.kind not in "iu":
-            raise BoardError(
-                f"boards must be integers of shape (n, {expected[0]}, {expected[1]}), "
-                f"not {tiles.dtype} of shape {tiles.shape}"
-            )
-        return np.ascontiguousarray(tiles, dtype=np.int64)
 
     def _ask(self, given: GivenBoard) -> tuple[int, Answers]:
         """Age of a board and what is known of it, in the orientation of the shape."""
-        rows = zip(*given.rows, strict=True) if given.is_transposed else given.rows
-        cells = [tile for row in rows for tile in row]
-        age = sum(cells)
-        if not 4 <= age <= self._lookup.max_age:
-            fault = NOT_ENUMERATED if 4 <= age <= self.shape.top_age else IMPOSSIBLE_AGE
-            self._refuse(given.oriented, int(fault))
-        code = 0
-        for tile, shift in zip(cells, self._shifts, strict=True):
-            if tile:
-                code |= (tile.bit_length() - 1) << shift
+        code, age = pack_board(given, self.shape)
+        max_age = self._lookup.max_age
+        if not 4 <= age <= max_age:
+            is_possible = 4 <= age <= self.shape.top_age
+            fault = NOT_ENUMERATED if is_possible else IMPOSSIBLE_AGE
+            refuse(given.oriented, int(fault), self.shape, max_age)
         answers = self._lookup.answer_one(code, age)
         if answers.faults[0] != FINE:
-            self._refuse(given.oriented, int(answers.faults[0]))
+            refuse(given.oriented, int(answers.faults[0]), self.shape, max_age)
         return age, answers
-
-    def _fail(self, boards: ArrayLike, faults: NDArray[np.uint8]) -> NoReturn:
-        """Raise what is wrong with the first malformed board, or else with the first of all."""
-        tiles = self._tiles(boards)
-        if (faults == MALFORMED).any():
-            pack_boards(tiles, self.shape)
-        first = int(np.flatnonzero(faults != FINE)[0])
-        self._refuse(tiles[first], int(faults[first]))
-
-    def _refuse(self, tiles: NDArray[np.int64], fault: int) -> NoReturn:
-        """Raise what is wrong with a well-formed board."""
-        shown = f"board {format_board(tiles.tolist())}"
-        if fault == NOT_ENUMERATED:
-            raise NotSolved(
-                f"{shown} has age {tiles.sum()}; "
-                f"ages up to {self._lookup.max_age} are enumerated so far"
-            )
-        if fault == IMPOSSIBLE_AGE:
-            raise UnreachableBoard(
-                f"{shown} can never occur: its tiles add up to {tiles.sum()}, "
-                f"and those of a {self.shape.name} game to 4 ... {self.shape.top_age}"
-            )
-        raise UnreachableBoard(f"{shown} can never occur in a game")
 
     def afterstate_values(self, age: int, codes: NDArray[np.uint64]) -> NDArray[np.float64]:
         """Stored values of packed afterstates of one age."""
@@ -306,6 +205,116 @@ class Solution:
         return afterstate_parts(self._lookup, age)
 
 
+class Policy(Solution):
+    """A policy table: the best action of every state, no values.
+
+    Boards are assumed reachable: of others the answer means nothing, or is an UnreachableBoard
+    where the table shows it. All that needs values raises NotSolved.
+    """
+
+    def __init__(self, store: Store, objective: str = "score") -> None:
+        self.spawn4 = float(store.identity()["spawn4"])
+        self.sets = LayerSets(store)
+        self.shape = self.sets.shape
+        self.objective = parse_objective(objective, self.shape)
+        self.table = PolicyTable(store, self.shape, self.objective)
+        self._result = self.table.result
+        self._order = np.array(
+            [*(TRANSPOSED_ACTIONS if self.shape.is_transposed else range(4)), -1], dtype=np.int8
+        )
+
+    def __repr__(self) -> str:
+        return f"<Policy of {self.shape.name}, {self.objective.name}, {self.table.reach} states>"
+
+    def close(self) -> None:
+        """Let go of what was cached and of open files."""
+        self.sets.ids.release()
+        self.sets.store.close()
+
+    @functools.cached_property
+    def meta(self) -> Meta:
+        """Shape, rules, objective, and which states the policy is of."""
+        return {
+            "shape": self.shape.name,
+            "spawn4": self.spawn4,
+            "objective": self.objective.name,
+            "keep": "policy",
+            "reach": self.table.reach,
+        }
+
+    def policy(self, boards: ArrayLike) -> NDArray[np.int8]:
+        """Numbers of the stored actions in `ACTIONS`, of boards [n, rows, columns]; -1: game over.
+
+        Time O(n log n); boards are assumed reachable.
+        """
+        tiles = as_tiles(boards, self.shape)
+        codes = pack_boards(tiles, self.shape)
+        ages = tiles.sum(axis=(1, 2))
+        numbers = np.empty(len(codes), dtype=np.int8)
+        order = np.argsort(ages, kind="stable")
+        for group in np.split(order, np.flatnonzero(np.diff(ages[order])) + 1):
+            if len(group):
+                numbers[group] = self._numbers(int(ages[group[0]]), codes[group])
+        return numbers
+
+    def _refuse(self, code: np.uint64) -> None:
+        shown = format_board(unpack_boards(np.array([code]), self.shape)[0])
+        raise UnreachableBoard(f"board {shown} is none of the states that this policy was made for")
+
+    def best_action(self, board: str | ArrayLike) -> str | None:
+        """The stored action; None on a terminal board."""
+        best = self.query(board).best
+        return best[0] if best else None
+
+    def query(self, board: str | ArrayLike | GivenBoard) -> BoardValue:
+        """The board and its action, in `best`; its value is NaN, `actions` are none."""
+        given = board if isinstance(board, GivenBoard) else parse_board(board, self.shape)
+        code, age = pack_board(given, self.shape)
+        number = int(self._numbers(age, np.array([code], dtype=np.uint64))[0])
+        if given.is_transposed and number >= 0:
+            number = TRANSPOSED_ACTIONS[number]
+        best = (ACTIONS[number],) if number >= 0 else ()
+        return BoardValue(given.rows, age, float("nan"), best, {})
+
+    def _numbers(self, age: int, codes: NDArray[np.uint64]) -> NDArray[np.int8]:
+        """Numbers of the stored actions of packed boards of an age, -1: game over."""
+        if not 4 <= age <= self.shape.top_age:
+            self._refuse(codes[0])
+        actions = self.table.actions(age, codes)
+        if actions.max() == NOT_STORED:
+            self._refuse(codes[actions.argmax()])
+        return self._order[actions]
+
+    def value(self, board: str | ArrayLike) -> float:
+        raise self._no_values()
+
+    def actions(self, board: str | ArrayLike) -> dict[str, ActionValue | None]:
+        raise self._no_values()
+
+    def probe(self, boards: ArrayLike, *, threads: int = 1, partial: bool = False) -> Probe:
+        raise self._no_values()
+
+    @property
+    def ages(self) -> list[int]:
+        raise self._no_values()
+
+    def layer(self, age: int) -> Iterator[LayerPart]:
+        raise self._no_values()
+
+    def afterstates(self, age: int) -> Iterator[AfterstatePart]:
+        raise self._no_values()
+
+    def _no_values(self) -> NotSolved:
+        return NotSolved(
+            f"{self.sets.store.path} is a policy table: it holds the best actions "
+            "(best_action, policy) and no values"
+        )
+
+
 def open_solution(path: str | os.PathLike[str], objective: str = "score") -> Solution:
-    """Open a solution for reading, whatever its size. Raises NoSolution, NotSolved."""
-    return Solution(Store(path), objective)
+    """Open a solution, or a policy table, for reading, whatever its size.
+
+    Raises NoSolution, NotSolved.
+    """
+    store = Store(path)
+    return (Policy if store.keep == "policy" else Solution)(store, objective)

@@ -25,6 +25,7 @@ from .options import (
     check_options,
 )
 from .outlook import check_fits
+from .pack import solve_policy
 from .progress_log import ProgressLog
 from .records import OBJECTIVE, SETS
 from .scratch import check_budget
@@ -74,15 +75,19 @@ def solve(
         if keep == "start":
             options = _settled_disk(store, shape, options)
             facts["keep"] = keep
+        if keep == "policy":
+            return solve_policy(store, problem, facts, options)
         options = dataclasses.replace(options, keep=keep)
         outlook = check_fits(store, objective.values_kind, counts, ids.name, options)
         options = dataclasses.replace(options, overlaps=outlook.overlaps)
         store.create(facts)
         store.clean()
-        with ProgressLog(store.path, outlook.seconds) as log, Workers(options.threads) as workers:
-            if keep == "start":
-                return start_pass(store, problem, counts.max_age, options, workers, log)
+        value_format = None
+        if keep == "solution":
             value_format = _settled_values(store, shape, objective, options)
+        with ProgressLog(store.path, outlook.seconds) as log, Workers(options.threads) as workers:
+            if value_format is None:
+                return start_pass(store, problem, counts.max_age, options, workers, log)
             # Finished sets stay finished, also where one of them was lost.
             reach = shape.top_age if store.catalogue(SETS) else counts.max_age
             has_worked = forward_pass(store, shape, reach, options, workers, log)

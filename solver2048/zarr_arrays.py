@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from zarr.abc.store import ByteRequest
     from zarr.core.buffer import Buffer, BufferPrototype
 
-CHUNK_ITEMS = {"words": 1 << 15, "values": 1 << 16}
-SHARD_ITEMS = {"words": 1 << 21, "values": 1 << 24}
+CHUNK_ITEMS = {"words": 1 << 15, "values": 1 << 16, "codes": 1 << 17}
+SHARD_ITEMS = {"words": 1 << 21, "values": 1 << 24, "codes": 1 << 24}
 
 
 def write_group(directory: Path, arrays: dict[str, ArrayToWrite]) -> dict[str, ChunkTable]:
@@ -29,7 +29,8 @@ def write_group(directory: Path, arrays: dict[str, ArrayToWrite]) -> dict[str, C
     for name, (role, items, missing) in arrays.items():
         # Zstd alone serves words of bitmaps; numbers of a kind gain from shuffled bits. Measured on
         # values of 3x3: level 1 takes 23 ns and 25.3 bits a value, level 3 62 ns and 24.9 bits.
-        compressor: Any = ZstdCodec(level=3)
+        # Codes of actions are all but zeros: level 9 saves 5 % of level 3, at a third of its speed.
+        compressor: Any = ZstdCodec(level=9 if role == "codes" else 3)
         if role == "values":
             compressor = BloscCodec(
                 typesize=items.itemsize, cname="zstd", clevel=1, shuffle="bitshuffle"
