@@ -107,10 +107,11 @@ def baselines(
     """Times of a dict and of `searchsorted` for the values of the same boards, packed before."""
     values = solution.probe(boards).values
     codes = pack_boards(boards, solution.shape)
-    table = dict(zip(codes.tolist(), values.tolist(), strict=True))
-    keys = codes.tolist()
     order = np.argsort(codes)
     sorted_codes, sorted_values = codes[order], values[order]
+    # Not in the order in which it is asked: that would be memory in a row.
+    table = dict(zip(sorted_codes.tolist(), sorted_values.tolist(), strict=True))
+    keys = codes.tolist()
     return (
         least(lambda: [table[key] for key in keys]),
         least(lambda: sorted_values[np.searchsorted(sorted_codes, codes)]),
