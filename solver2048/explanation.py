@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from . import rules
 from .board import GivenBoard, pack_boards
+from .board_values import BoardValue
 from .prospects import Boards, death_probabilities, tile_distribution
 from .simulation import simulate
-from .solution import BoardValue, Solution
+from .solution import Solution
 
 Rows = tuple[tuple[int, ...], ...]
 """Tile numbers row by row, 0 for an empty cell, in the orientation of the board given."""

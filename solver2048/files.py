@@ -7,8 +7,9 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from .errors import SolutionDamaged
 
@@ -122,6 +123,30 @@ def move(source: Path, target: Path) -> None:
     make_directory(target.parent)
     os.replace(source, target)
     sync_directory(target.parent)
+
+
+@contextlib.contextmanager
+def written_aside(path: Path) -> Iterator[BinaryIO]:
+    """A file that gets its name once it is whole; one that has it stays until then.
+
+    What is no regular file, such as a pipe, is written to as it is.
+    """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        with open(path, "wb") as stream:
+            yield stream
+        return
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        with open(temporary, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)
 
 
 def seal(directory: Path) -> dict[str, dict[str, Any]]:

@@ -136,10 +136,20 @@ class Values:
 
     def take(self, age: int, positions: NDArray[np.int64]) -> NDArray[np.float64]:
         """Values of the afterstates at the given positions of their layer's set."""
+        array, start, _ = self._layer(age)
+        return self.format.decode(array.take(positions + start))
+
+    def read(self, age: int) -> NDArray[Any]:
+        """All values of a layer, as stored, in the order of its set."""
+        array, start, stop = self._layer(age)
+        return array[start:stop]
+
+    def _layer(self, age: int) -> tuple[StoredArray, int, int]:
+        """The array that holds the values of an age, and where they begin and end."""
         if age not in self._places:
             raise NotSolved(f"age {age} has no values yet; `solve` goes on where it stopped")
-        band, start, _ = self._places[age]
+        band, start, stop = self._places[age]
         if band not in self._arrays:
             self.check_parents(band)
             self._arrays[band] = self._store.open_array(self.kind, band, NAME, self.format.missing)
-        return self.format.decode(self._arrays[band].take(positions + start))
+        return self._arrays[band], start, stop

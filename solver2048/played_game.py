@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from . import rules
 from .board import GivenBoard
+from .board_values import BoardValue
 from .explanation import Rows, exponent_rows, tile_rows, with_tile
 from .game import CELL_DRAW, START_AGE, TILE_DRAW, draws
-from .solution import BoardValue, Solution
+from .solution import Solution
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ def check_format(path: Path) -> None:
     if path.suffix not in SUFFIXES:
         raise UsageError(f"{path}: the name must end in {', '.join(SUFFIXES)}")
     if path.suffix == ".parquet":
-        _import_parquet()
+        import_parquet()
 
 
 def write_table(path: Path, rows: Sequence[Row], card: str) -> None:
@@ -67,12 +67,12 @@ def json_lines(rows: Sequence[Row]) -> str:
 
 
 def _write_parquet(path: Path, rows: Sequence[Row], card: str) -> None:
-    pyarrow, parquet = _import_parquet()
+    pyarrow, parquet = import_parquet()
     table = pyarrow.Table.from_pylist([dict(row) for row in rows])
     parquet.write_table(table.replace_schema_metadata({"card": card}), path)
 
 
-def _import_parquet() -> tuple[Any, Any]:
+def import_parquet() -> tuple[Any, Any]:
     try:
         import pyarrow
         from pyarrow import parquet
