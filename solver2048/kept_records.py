@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .band_reader import MANIFEST
 from .errors import SolutionDamaged
 from .findings import Findings
 from .layer import Band, LayerCounts
 from .records import SETS
-from .store import MANIFEST, Store
+from .store import Store
 
 COUNTS = "counts"
 

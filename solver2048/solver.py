@@ -80,7 +80,7 @@ def solve(
         value_format = _settled_values(store, shape, objective, options)
         with ProgressLog(store.path, outlook.seconds) as log, Workers(options.threads) as workers:
             # Finished sets stay finished, also where one of them was lost.
-            reach = shape.top_age if store.catalogue(SETS) else counts.max_age
+            reach = shape.top_age if store.has_catalogue(SETS) else counts.max_age
             has_worked = forward_pass(store, shape, reach, options, workers, log)
             if counts.is_complete:
                 has_worked |= backward_pass(store, problem, value_format, options, workers, log=log)
