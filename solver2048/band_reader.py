@@ -20,9 +20,6 @@ from .records import OBJECTIVE, RESULT, SETS, Records
 from .stored_array import ChunkCache, StoredArray
 
 MANIFEST = "manifest.json"
-RECORDS = (OBJECTIVE, RESULT, SOLUTION_NAME)
-"""Of a kind of values, as its catalogue has them; sets have the last."""
-
 ZARR_METADATA = "zarr.json"
 CACHE_BYTES = 256 << 20
 PART_BYTES = 16 << 20
@@ -58,6 +55,7 @@ class BandReader(Records):
         self._parts: Cache[tuple[str, Band], _Parts] = Cache(
             PART_BYTES, lambda parts: sum(map(len, parts.files.values()))
         )
+        self._ahead: dict[str, Catalogue] = {}
         self._catalogues: dict[str, _Opened] = {}
 
     def forget(self) -> None:
@@ -68,6 +66,7 @@ class BandReader(Records):
         """Let go of what was cached."""
         self.cache.clear()
         self._parts.clear()
+        self._ahead.clear()
         self._catalogues.clear()
 
     def manifest(self, kind: str, band: Band) -> dict[str, Any] | None:
@@ -83,7 +82,7 @@ class BandReader(Records):
         )
 
     def _read_parts(self, opened: _Opened, kind: str, band: Band) -> _Parts:
-        members = opened.catalogue.band(bisect.bisect_left(self.bands, band))
+        members = opened.catalogue.band(bisect.bisect_left(self.bands, band), len(self.bands))
         files = {name.removeprefix(f"{band.name}/"): data for name, data in members.items()}
         where = f"{opened.catalogue.path}, {band.name}/{MANIFEST}"
         if MANIFEST not in files or chunk_table.NAME not in files:
@@ -180,19 +179,27 @@ class BandReader(Records):
         if not self._uses_catalogues or not self.bands:
             return None
         if kind not in self._catalogues:
-            name = f"{kind}/{catalogue.NAME}"
-            found = self.location.read_tail(name, TAIL_BYTES)
-            if found is None and self.location.needs_catalogues:
+            found = self._ahead.get(kind) or self._read_catalogue(kind)
+            if found is not None:
+                self._catalogues[kind] = _Opened(found, self._own_records(kind, found))
+            elif self.location.needs_catalogues:
                 raise NotSolved(
-                    f"{self.location.shown(name)} is missing: there are no such values, or they "
-                    "are not finished; a solution is read from afar once it is"
+                    f"{self.location.shown(f'{kind}/{catalogue.NAME}')} is missing: there are no "
+                    "such values, or they are not finished; what is far away is read once it is"
                 )
-            if found is None:
-                return None
-            records = RECORDS if kind != SETS else RECORDS[-1:]
-            opened = Catalogue(self.location, name, *found, len(self.bands), records)
-            self._catalogues[kind] = _Opened(opened, self._own_records(kind, opened))
-        return self._catalogues[kind]
+        return self._catalogues.get(kind)
+
+    def _read_catalogue(self, kind: str) -> Catalogue | None:
+        name = f"{kind}/{catalogue.NAME}"
+        found = self.location.read_tail(name, TAIL_BYTES)
+        return found and Catalogue(self.location, name, *found, records_of(kind))
+
+    def _read_identity(self) -> bytes | None:
+        # Far away every file is a request, and a finished solution's catalogue has the record too.
+        if self.location.needs_catalogues and (found := self._read_catalogue(SETS)):
+            self._ahead[SETS] = found
+            return found.records().get(SOLUTION_NAME)
+        return super()._read_identity()
 
     def _own_records(self, kind: str, opened: Catalogue) -> dict[str, dict[str, Any]]:
         """The records in a catalogue, which is one of this solution."""
@@ -200,12 +207,19 @@ class BandReader(Records):
             name: parse_record(stored, f"{opened.path}, {name}")
             for name, stored in opened.records().items()
         }
-        facts = dict(found.get(SOLUTION_NAME if kind == SETS else OBJECTIVE, {}))
+        if sorted(found) != list(records_of(kind)):
+            raise SolutionDamaged(f"{opened.path} lacks records")
+        facts = dict(found[SOLUTION_NAME if kind == SETS else OBJECTIVE])
         identity = facts.pop("identity", None)
         own = self.identity()["identity"] if kind == SETS else self._values_identity(facts)
         if identity != own:
             raise SolutionDamaged(f"{opened.path} is of another solution")
         return found
+
+
+def records_of(kind: str) -> tuple[str, ...]:
+    """Names of the records that the catalogue of a kind has, in order."""
+    return (SOLUTION_NAME,) if kind == SETS else (OBJECTIVE, RESULT, SOLUTION_NAME)
 
 
 def _sha256(stored: bytes) -> str:

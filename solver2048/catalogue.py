@@ -82,13 +82,12 @@ class Catalogue:
     """A catalogue read in parts; whatever is wrong with it raises SolutionDamaged.
 
     tail, size : the end of the file, and the bytes of all of it
-    num_bands : of the solution; records : names of the members after those of the bands
+    records : names of the members after those of the bands
     """
 
     def __init__(
-        self, location: Location, name: str, tail: bytes, size: int, num_bands: int,
-        records: Iterable[str],
-    ) -> None:  # fmt: skip
+        self, location: Location, name: str, tail: bytes, size: int, records: Iterable[str]
+    ) -> None:
         self.path = location.shown(name)
         self._location, self._name = location, name
         self._tail, self._size = tail, size
@@ -98,19 +97,21 @@ class Catalogue:
             raise SolutionDamaged(f"{self.path} is no catalogue") from None
         self._directory_bytes, self._directory = end[5], end[6]
         of_records = sum(_ENTRY.size + len(record) for record in records)
-        self._band_bytes, rest = divmod(self._directory_bytes - of_records, num_bands)
+        self._records_at = self._directory_bytes - of_records
         after = self._directory + self._directory_bytes + _END.size + DIGEST_BYTES
-        if end[0] != b"PK\5\6" or rest or self._band_bytes <= 0 or after != size:
-            raise SolutionDamaged(f"{self.path} is no catalogue of {num_bands} bands")
-        self._records_at = num_bands * self._band_bytes
+        if end[0] != b"PK\5\6" or self._records_at < 0 or after != size:
+            raise SolutionDamaged(f"{self.path} is no catalogue")
 
     def records(self) -> dict[str, bytes]:
         """The records of the kind by name."""
         return self._members(self._records_at, self._directory_bytes)
 
-    def band(self, number: int) -> dict[str, bytes]:
-        """The members of a band by name, the number counting from the lowest."""
-        return self._members(number * self._band_bytes, (number + 1) * self._band_bytes)
+    def band(self, number: int, num_bands: int) -> dict[str, bytes]:
+        """The members of a band by name, the number counting from the lowest of all."""
+        size, rest = divmod(self._records_at, num_bands)
+        if rest or not size:
+            raise SolutionDamaged(f"{self.path} is no catalogue of {num_bands} bands")
+        return self._members(number * size, (number + 1) * size)
 
     def _members(self, start: int, stop: int) -> dict[str, bytes]:
         """The members whose entries are the bytes [start, stop) of the directory."""

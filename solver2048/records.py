@@ -62,12 +62,16 @@ class Records:
         self._identities.clear()
 
     def exists(self) -> bool:
-        return self._identity is not None or self.location.read(SOLUTION_NAME) is not None
+        return self._identity is not None or self._read_identity() is not None
+
+    def _read_identity(self) -> bytes | None:
+        """`solution.json` as stored, None if there is no solution."""
+        return self.location.read(SOLUTION_NAME)
 
     def identity(self) -> dict[str, Any]:
         """What is solved here. Raises NoSolution, SolutionDamaged."""
         if self._identity is None:
-            stored = self.location.read(SOLUTION_NAME)
+            stored = self._read_identity()
             if stored is None:
                 raise NoSolution(f"no solution at {self.location}")
             if FORMAT.encode() not in stored:

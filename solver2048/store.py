@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from . import catalogue, chunk_table
-from .band_reader import MANIFEST, RECORDS, ZARR_METADATA, BandReader
+from .band_reader import MANIFEST, ZARR_METADATA, BandReader, records_of
 from .chunk_table import dump_tables
 from .errors import NoSpace, SolutionDamaged
 from .files import (
@@ -182,7 +182,7 @@ class Store(BandReader):
                         digest = hashlib.sha256(stored).hexdigest()
                         check_digest(path, manifest["files"][file], digest)
                     yield f"{band.name}/{file}", stored
-        for name in RECORDS if kind != SETS else RECORDS[-1:]:
+        for name in records_of(kind):
             path = self.path / name if name == SOLUTION_NAME else self.path / kind / name
             stored = read_file(path)
             parse_record(stored, path)
