@@ -76,7 +76,7 @@ class BandReader(Records):
 
     def _catalogued(self, kind: str, band: Band) -> _Parts | None:
         """What the catalogue has of a band, None if there is no catalogue."""
-        opened = self._opened(kind)
+        opened = self._opened(kind) if self.bands else None
         return opened and self._parts.find(
             (kind, band), lambda: self._read_parts(opened, kind, band)
         )
@@ -176,7 +176,7 @@ class BandReader(Records):
 
         Raises SolutionDamaged, and NotSolved far away, where nothing can be read without.
         """
-        if not self._uses_catalogues or not self.bands:
+        if not self._uses_catalogues:
             return None
         if kind not in self._catalogues:
             found = self._ahead.get(kind) or self._read_catalogue(kind)

@@ -74,7 +74,8 @@ class Records:
             stored = self._read_identity()
             if stored is None:
                 raise NoSolution(f"no solution at {self.location}")
-            if FORMAT.encode() not in stored:
+            # One of the two may be damaged.
+            if FORMAT.encode() not in stored and b'"identity"' not in stored:
                 raise NoSolution(f"{self.location} holds something else than a {FORMAT}")
             record = parse_record(stored, self.location.shown(SOLUTION_NAME))
             self._identity = self.checked_identity(record)
