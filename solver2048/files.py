@@ -203,6 +203,17 @@ def free_bytes(path: str | os.PathLike[str]) -> int:
     return shutil.disk_usage(place).free
 
 
+def directory_size(directory: Path) -> int:
+    """Bytes of all files below a directory, which others may write to meanwhile."""
+    size = 0
+    # What is being written may be renamed meanwhile: a walk passes over what is gone.
+    for place, _, names in os.walk(directory):
+        for name in names:
+            with contextlib.suppress(OSError):
+                size += os.lstat(os.path.join(place, name)).st_size
+    return size
+
+
 def format_size(num_bytes: float) -> str:
     """A number of bytes for people, in powers of 1000."""
     for unit in ("B", "kB", "MB", "GB"):

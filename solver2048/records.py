@@ -206,7 +206,8 @@ class Records:
     def _new(self) -> Path:
         return self._scratch / "new"
 
-    def checkpoint(self, kind: str) -> Checkpoint:
-        """The checkpoint of the pass that makes a kind."""
+    def checkpoint(self, kind: str, age: int | None = None) -> Checkpoint:
+        """The checkpoint of the pass that makes a kind: the last one, or one kept at an age."""
         identity = {"identity": self.kind_identity(kind)}
-        return Checkpoint(self._scratch, kind.rsplit("/", 1)[-1], identity)
+        name = kind.rsplit("/", 1)[-1]
+        return Checkpoint(self._scratch, name if age is None else f"{name}-{age}", identity)

@@ -279,7 +279,7 @@ class _Repair:
                 objective = parse_objective(str(record["objective"]), shape)
                 spawn4 = float(self.store.identity()["spawn4"])
                 problem = ObjectiveProblem(shape, objective, spawn4)
-                start_pass(self.store, problem, options, workers)
+                start_pass(self.store, problem, shape.top_age, options, workers)
         self.store.forget()
         self.store.remove_record(EXTENT)
 
