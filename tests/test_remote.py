@@ -178,7 +178,7 @@ def test_redirects_are_followed(server):
 
 
 def test_no_solution_there(server, impatient):
-    with pytest.raises(NoSolution, match="no solution at http://.*/nowhere"):
+    with pytest.raises(NoSolution, match=r"no solution at http://.*/nowhere"):
         open_solution(server.url + "/nowhere")
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
@@ -201,9 +201,11 @@ def test_what_is_not_finished_cannot_be_read_from_afar(harmed, solved, tmp_path)
     with pytest.raises(NotSolved, match=r"catalogue.zip is missing"):
         open_solution(harmed.url)
     solve("2x2", tmp_path / "start", SolveOptions(keep="start"))
-    with RangeServer(tmp_path / "start") as server:
-        with pytest.raises(NotSolved, match="keeps only start values"):
-            open_solution(server.url)
+    with (
+        RangeServer(tmp_path / "start") as server,
+        pytest.raises(NotSolved, match="keeps only start values"),
+    ):
+        open_solution(server.url)
 
 
 def test_damage_far_away_is_found(harmed, rng):
