@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -175,9 +175,9 @@ class LayerSets:
         return record is not None
 
     @property
-    def bands(self) -> list[Band]:
+    def bands(self) -> Sequence[Band]:
         """The stored bands, upward; the last may be cut short."""
-        return self._census.bands if self._census else list(self.store.bands)
+        return self._census.bands if self._census else self.store.bands
 
     @property
     def dropped(self) -> list[Band]:

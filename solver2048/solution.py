@@ -83,8 +83,9 @@ class Solution:
         self.objective: Objective = parse_objective(objective, self.shape)
         if store.keeps_start_alone:
             raise NotSolved(
-                f"{store.location} keeps only start values, counts and statistics (`solver2048 status` "
-                "shows them); to query boards, solve with keep solution into another directory"
+                f"{store.location} keeps only start values, counts and statistics (`solver2048 "
+                "status` shows them); to query boards, solve with keep solution into another "
+                "directory"
             )
         self.stored = Values(self.sets, self.objective)
         self._result = self.stored.result
