@@ -28,6 +28,7 @@ from solver2048.bands import bands_of
 from solver2048.forward import AfterstateLayer, enumerate_layer
 from solver2048.layer_index import board_slots, build_layer_index, slot_boards
 from solver2048.layer_sets import LayerSets
+from solver2048.layer_statistics import collect_statistics
 from solver2048.layer_values import ValueBandBuilder
 from solver2048.objective import parse_objective
 from solver2048.progress import peak_memory_bytes
@@ -115,12 +116,16 @@ def run_backward(store: Store, age: int, workers: Workers) -> None:
             layer, v = value_layer(
                 problem, a, rank_bitmap(stored.bitmap(a, "states")), afterstates, window, workers
             )
-            builder.add(a, v, stored, afterstates)
-            del v, afterstates
+            counts = sets.layer_counts(a)
+            below = StateValues(layer.index, afterstates, v)
+            noted = collect_statistics(
+                problem, layer, below, value_format, counts.states_labelled, workers
+            )
+            builder.add(a, v, noted, stored, afterstates)
+            del v, afterstates, below
             window[a] = layer
             window.pop(a + 4, None)
             writer.submit(functools.partial(builder.commit, store, objective.values_kind))
-            counts = sets.layer_counts(a)
             report("backward", a, time.perf_counter() - started, counts.state_members,
                    counts.afterstate_members)  # fmt: skip
 

@@ -22,6 +22,7 @@ from .kept_records import UNSTORED, StatisticsBuilder, drop_band, read_kept, rec
 from .layer import Band, LayerCounts
 from .layer_index import build_layer_index
 from .layer_sets import LayerSets, StoredBand
+from .layer_statistics import collect_statistics
 from .layer_values import ValueBandBuilder, Values
 from .objective import Objective
 from .options import SolveOptions
@@ -107,7 +108,7 @@ class _Descent:
         sets, options, log = self._sets, self._options, self._log
         below = min(self._window, default=self._problem.shape.top_age + 2)
         bands = [band for band in reversed(sets.bands) if lowest.first <= band.first < below]
-        works = {counts.age: _work(counts) for counts in sets.counts()}
+        works = {counts.age: layer_work(counts) for counts in sets.counts()}
         if log:
             left = sum(work for age, work in works.items() if age < below)
             log.begin("backward", left, sum(works.values()))
@@ -166,12 +167,15 @@ class _Descent:
                 problem, age, rank_bitmap(stored.bitmap(age, "states")), afterstates, window,
                 self._workers,
             )  # fmt: skip
-            self._check.backward(
-                problem, layer, StateValues(layer.index, afterstates, values), window
+            below = StateValues(layer.index, afterstates, values)
+            self._check.backward(problem, layer, below, window)
+            labelled = self._sets.layer_counts(age).states_labelled
+            statistics = collect_statistics(
+                problem, layer, below, self._format, labelled, self._workers
             )
-            builder.add(age, values, stored, afterstates)
+            builder.add(age, values, statistics, stored, afterstates)
             # 2 GB in the largest layers, while the next is computed.
-            del values, afterstates
+            del values, afterstates, below
             window[age] = layer
             window.pop(age + 4, None)
             self.starts |= start_values(problem, layer)
@@ -228,7 +232,7 @@ def _drop_above(sets: LayerSets, age: int) -> None:
             drop_band(sets.store, band)
 
 
-def _work(counts: LayerCounts) -> float:
+def layer_work(counts: LayerCounts) -> float:
     """Expected work of a layer in the backward pass, in nanoseconds of one core."""
     return (
         SLOT_WORK * counts.num_slots
@@ -275,20 +279,26 @@ def _result(
     starts: dict[int, float],
 ) -> dict[str, Any]:
     """What a finished objective says: start values in full, and the bound of what is stored."""
-    shape = problem.shape
+    return {
+        "identity": sets.store.kind_identity(problem.objective.values_kind),
+        "objective": problem.objective.name,
+        "spawn4": problem.spawn4,
+        **_bounds(sets, problem.objective, value_format),
+        **start_record(problem, starts),
+    }
+
+
+def start_record(problem: Problem, starts: dict[int, float]) -> dict[str, Any]:
+    """Values of the start boards, of their classes and of a random start, from those by code."""
+    shape, p4 = problem.shape, problem.spawn4
     classes = {}
     for name, age in START_AGES.items():
         of_class = [starts[int(code)] for code in start_boards(shape, age)]
         classes[name] = math.fsum(of_class) / len(of_class)
-    p4 = problem.spawn4
     shares = {"2,2": (1 - p4) ** 2, "2,4": 2 * p4 * (1 - p4), "4,4": p4**2}
     codes = np.array(sorted(starts), dtype=np.uint64)
     boards = unpack_boards(codes, shape)
     return {
-        "identity": sets.store.kind_identity(problem.objective.values_kind),
-        "objective": problem.objective.name,
-        "spawn4": p4,
-        **_bounds(sets, problem.objective, value_format),
         "start_classes": classes,
         "random_start": math.fsum(shares[name] * classes[name] for name in classes),
         "start_boards": {

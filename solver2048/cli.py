@@ -15,14 +15,21 @@ import click
 
 from . import __version__
 from .cli_command import EXIT_CODES, Command, remedy
+from .cli_explain import explain
+from .cli_games import games
+from .cli_pack import keeps_policy, pack, print_policy
 from .cli_plan import plan
+from .cli_play import play
+from .cli_sample import sample
+from .cli_simulate import simulate
+from .cli_stats import stats
 from .cli_status import status
 from .errors import SolutionDamaged, SolverError, UsageError
 from .options import DEFAULT_CHECK, DEFAULT_SAMPLE, DEFAULT_SHARE, KEEPS, LEVELS
 
 if TYPE_CHECKING:
     from .repair import Repairs
-    from .solution import BoardValue
+    from .solution import BoardValue, Solution
 
 
 @click.group(
@@ -38,7 +45,14 @@ def main() -> None:
     """
 
 
+main.add_command(explain)
+main.add_command(games)
+main.add_command(pack)
 main.add_command(plan)
+main.add_command(play)
+main.add_command(sample)
+main.add_command(simulate)
+main.add_command(stats)
 main.add_command(status)
 _command = functools.partial(main.command, cls=Command)
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -51,7 +65,7 @@ _path_argument = click.argument("path", type=click.Path())
 
 @_command(example="solver2048 solve\nsolver2048 solve 3x3 --objective tile:512\n"
           "solver2048 solve 4x3 --max-age 300\n"
-          "solver2048 solve 4x3 --keep start --disk 60GiB")  # fmt: skip
+          "solver2048 solve 4x3 --keep start --disk 60GiB", resumes=True)  # fmt: skip
 @click.argument("shape", default="3x3")
 @click.option("--out", type=click.Path(), help="Directory.  [default: solutions/SHAPE]")
 @click.option("--threads", type=int, help="Number of threads.  [default: all processors]")
@@ -72,7 +86,7 @@ _path_argument = click.argument("path", type=click.Path())
 @click.option("--force", is_flag=True, help="Go on even if it is forecast not to fit.")
 @click.option("--keep", type=click.Choice(KEEPS),
               help="What stays; start: no sets, no values, but those of the start boards, and "
-              "counts.  [default: solution]")  # fmt: skip
+              "counts; policy: the best actions alone.  [default: solution]")  # fmt: skip
 @click.option(
     "--disk",
     metavar="SIZE",
@@ -101,7 +115,7 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
                   max_age=max_age)  # fmt: skip
     memory_bytes = parse_bytes(memory) if memory else None
     budget = None if disk is None else parse_bytes(disk)
-    check_mode(SolveOptions(keep=keep, values=values, disk=budget, check=check))
+    check_mode(SolveOptions(keep=keep, values=values, disk=budget, check=check, max_age=max_age))
     expected_counts = read_counts(expect_counts) if expect_counts else {}
     path = out or f"solutions/{board_shape.name}"
     click.get_current_context().params["path"] = path  # what an error's remedy names
@@ -127,6 +141,9 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
             show_progress=not quiet,
         )
         has_worked = solve_board(board_shape, path, options, lock=lock)
+    if keeps_policy(path):
+        print_policy(path, objective, has_worked, as_json)
+        return
     report = read_report(path, parse_objective(objective, board_shape))
     if as_json:
         click.echo(json.dumps(report))
@@ -169,7 +186,7 @@ def query(path: str, boards: tuple[str, ...], objective: str, as_json: bool) -> 
             click.echo(
                 json.dumps(_board_json(answer))
                 if as_json
-                else _board_text(answer, objective, solution.rounding_bound)
+                else _board_text(answer, objective, solution)
             )
     if failure is not None:
         sys.exit(failure.exit_code)
@@ -193,7 +210,7 @@ def _board_json(answer: BoardValue) -> dict[str, Any]:
     return {
         "board": answer.board,
         "age": answer.age,
-        "value": answer.value,
+        "value": None if math.isnan(answer.value) else answer.value,
         "best": answer.best,
         "actions": {
             name: action and dataclasses.asdict(action) for name, action in answer.actions.items()
@@ -201,9 +218,13 @@ def _board_json(answer: BoardValue) -> dict[str, Any]:
     }
 
 
-def _board_text(answer: BoardValue, objective: str, bound: float) -> str:
+def _board_text(answer: BoardValue, objective: str, solution: Solution) -> str:
     from .board import format_board
 
+    if math.isnan(answer.value):  # of a policy table
+        best = answer.best[0] if answer.best else "none: the game is over"
+        return f"{format_board(answer.board)}   age {answer.age}\n  best   {best}"
+    bound = solution.rounding_bound
     # As many decimals as are stored, give or take the last.
     decimals = min(10, math.ceil(-math.log10(bound))) if bound else 10
     lines = [f"{format_board(answer.board)}   age {answer.age}"]
@@ -308,7 +329,7 @@ def sets(path: str, first: int | None, last: int | None, as_json: bool) -> None:
         click.echo(format_sizes(rows))
 
 
-@_command(example="solver2048 repair solutions/3x3")
+@_command(example="solver2048 repair solutions/3x3", resumes=True)
 @_path_argument
 @click.option("--threads", type=int, help="Number of threads.  [default: all processors]")
 @click.option("--quiet", is_flag=True, help="Show no progress.")

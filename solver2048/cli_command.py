@@ -26,9 +26,13 @@ Exit codes:
 
 
 class Command(click.Command):
-    """A command whose help ends with its example as written, and whose errors are one line."""
+    """A command whose help ends with its example as written, and whose errors are one line.
 
-    def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:
+    resumes : whether the same command goes on where it was interrupted
+    """
+
+    def __init__(self, *args: Any, example: str = "", resumes: bool = False, **kwargs: Any) -> None:
+        self._resumes = resumes
         kwargs["epilog"] = "\b\nExample:\n" + "".join(f"  {line}\n" for line in example.split("\n"))
         super().__init__(*args, **kwargs)
 
@@ -61,7 +65,8 @@ class Command(click.Command):
             # One is enough: another would only spoil the clean end.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
-            click.echo("interrupted; the same command goes on where it stopped", err=True)
+            advice = "; the same command goes on where it stopped" if self._resumes else ""
+            click.echo(f"interrupted{advice}", err=True)
             context.exit(INTERRUPTED_EXIT_CODE)
 
 

@@ -17,6 +17,7 @@ from .band_reader import MANIFEST
 from .errors import SolutionDamaged
 from .findings import Findings
 from .layer import Band, LayerCounts
+from .layer_statistics import LayerStatistics
 from .records import SETS
 from .store import Store
 
@@ -95,6 +96,14 @@ def drop_band(store: Store, band: Band) -> None:
     store.discard(f"{SETS}/{band.name}")
 
 
+def values_record(
+    age: int, values: NDArray[np.float64], statistics: LayerStatistics
+) -> dict[str, Any]:
+    """What a band's record says of the values of one age."""
+    largest = float(values.max(initial=0.0))
+    return {"age": age, "max": largest, "statistics": vars(statistics)}
+
+
 class StatisticsBuilder:
     """Takes a band's values as `ValueBandBuilder` does, and keeps their statistics alone."""
 
@@ -102,15 +111,17 @@ class StatisticsBuilder:
 
     def __init__(self, band: Band) -> None:
         self._band = band
-        self._max: dict[int, float] = {}
+        self._records: dict[int, dict[str, Any]] = {}
 
-    def add(self, age: int, values: NDArray[np.float64], *_: object) -> None:
+    def add(
+        self, age: int, values: NDArray[np.float64], statistics: LayerStatistics, *_: object
+    ) -> None:
         """Take note of a layer's values."""
-        self._max[age] = float(values.max(initial=0.0))
+        self._records[age] = values_record(age, values, statistics)
 
     def commit(self, store: Store, kind: str) -> None:
         """Write the band's record."""
-        layers = [{"age": age, "max": self._max[age]} for age in self._band.ages]
+        layers = [self._records[age] for age in self._band.ages]
         store.write_record(
             record_name(kind, self._band),
             {

@@ -95,11 +95,13 @@ class StoredBand:
 
 
 def stored_shape(store: Store) -> Shape:
-    """The shape a store holds. Raises NoSolution, SolutionDamaged."""
+    """The shape a store holds, whose bands it knows then. Raises NoSolution, SolutionDamaged."""
     name = store.identity().get("shape")
     if name not in SHAPES:
-        raise SolutionDamaged(f"{store.path} holds a board of unknown shape {name!r}")
-    return SHAPES[name]
+        raise SolutionDamaged(f"{store.location} holds a board of unknown shape {name!r}")
+    shape = SHAPES[name]
+    store.bands = bands_of(shape)
+    return shape
 
 
 def _stored_ids(store: Store, shape: Shape) -> Ids:
@@ -107,7 +109,7 @@ def _stored_ids(store: Store, shape: Shape) -> Ids:
     try:
         return make_ids(str(store.identity().get("ids")), shape)
     except UsageError as error:
-        raise SolutionDamaged(f"{store.path}: {error}") from None
+        raise SolutionDamaged(f"{store.location}: {error}") from None
 
 
 class _Census(NamedTuple):
@@ -134,7 +136,6 @@ class LayerSets:
         self.store = store
         self.shape: Shape = stored_shape(store)
         self.ids: Ids = _stored_ids(store, self.shape)
-        store.bands = bands_of(self.shape)
         self._among = None if among is None else list(among)
         self._layers: Cache[Band, dict[int, dict[str, Any]]] = Cache(MAX_OPEN_LAYERS, len)
         self._arrays: Cache[tuple[Band, str], StoredArray] = Cache(OPEN_BYTES, lambda a: a.nbytes)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .cache import Cache
 from .errors import NotSolved, SolutionDamaged
+from .kept_records import values_record
 from .layer import Band
 from .layer_sets import MAX_OPEN_LAYERS, OPEN_BYTES, LayerSets, StoredBand, check_parents
+from .layer_statistics import LayerStatistics
 from .objective import Objective
 from .records import OBJECTIVE, RESULT, SETS
 from .store import Store
@@ -35,12 +37,13 @@ class ValueBandBuilder:
             for age, size, stop in zip(band.ages, sizes, stops, strict=True)
         }
         self._items = np.empty(stops[-1], dtype=value_format.dtype)
-        self._max: dict[int, float] = {}
+        self._records: dict[int, dict[str, Any]] = {}
 
     def add(
         self,
         age: int,
         values: NDArray[np.float64],
+        statistics: LayerStatistics,
         stored: StoredBand,
         ranks: NDArray[np.uint64],
     ) -> None:
@@ -52,7 +55,7 @@ class ValueBandBuilder:
         items = self._items[start:stop]
         for part, positions in stored.index_order(age, NAME, ranks):
             items[part] = self._format.encode(values[positions])
-        self._max[age] = float(values.max(initial=0.0))
+        self._records[age] = values_record(age, values, statistics)
 
     @property
     def num_bytes(self) -> int:
@@ -62,8 +65,7 @@ class ValueBandBuilder:
     def commit(self, store: Store, kind: str) -> None:
         """Write the band."""
         layers = [
-            {"age": age, "values": list(self._ranges[age]), "max": self._max[age]}
-            for age in self._band.ages
+            {**self._records[age], "values": list(self._ranges[age])} for age in self._band.ages
         ]
         record = {"values": self._format.name, "layers": layers, "parents": self._parent}
         arrays = {NAME: ArrayToWrite("values", self._items, self._format.missing)}
@@ -146,14 +148,28 @@ class Values:
         """Make sure that a band's values belong to the sets stored. Raises SolutionDamaged."""
         check_parents(self._store, self.kind, band)
 
+    def read_band(self, band: Band) -> NDArray[Any]:
+        """All values of a band as stored, past the cache. Raises SolutionDamaged."""
+        return self._open(band).read()
+
+    def places(self, age: int) -> tuple[int, int]:
+        """Where an age's values begin and end among those of its band."""
+        layer = self._layer(age)
+        return layer.start, layer.stop
+
     def take(self, age: int, positions: NDArray[np.int64]) -> NDArray[np.float64]:
         """Values of the afterstates at the given positions of their layer's set."""
+        band = self._sets.band_of(age)
+        start = self._layer(age).start
+        array = self._arrays.find(band, lambda: self._open(band))
+        return self.format.decode(array.take(positions + start))
+
+    def _layer(self, age: int) -> _ValuedLayer:
         band = self._sets.band_of(age)
         layers = self._layers.find(band, lambda: self._read_layers(band))
         if age not in layers:
             raise NotSolved(f"age {age} has no values yet; `solve` goes on where it stopped")
-        array = self._arrays.find(band, lambda: self._open(band))
-        return self.format.decode(array.take(positions + layers[age].start))
+        return layers[age]
 
     def _open(self, band: Band) -> StoredArray:
         self.check_parents(band)

@@ -18,7 +18,7 @@ from .age_counts import AgeCounts
 from .bands import kept_checkpoints
 from .files import format_size
 from .footprint import Footprint, compute_footprint
-from .options import KEEPS
+from .options import PLANNED_KEEPS
 from .rates import Rates
 
 Floats = NDArray[np.float64]
@@ -111,7 +111,7 @@ def make_plan(
     objective: str,
     values: str,
     ids: str,
-    keeps: Iterable[str] = KEEPS,
+    keeps: Iterable[str] = PLANNED_KEEPS,
 ) -> Plan:
     """The forecast of a solve of the ages counted; only the forward pass unless that is all."""
     forecast = Forecast(counts, rates, compute_footprint(counts, ids, values))

@@ -39,7 +39,7 @@ QUARANTINE = "quarantine"
 class Records:
     """A solution's directory, or the URL of one to be read.
 
-    A *kind* of bands is ``sets`` or ``values/OBJECTIVE``.
+    A *kind* of bands is ``sets``, ``values/OBJECTIVE`` or ``policy/OBJECTIVE``.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -147,6 +147,11 @@ class Records:
     def clean(self) -> None:
         """Remove what a killed run left behind; the lock is held."""
         remove(self._new)
+
+    @property
+    def keep(self) -> str:
+        """What is kept of what is solved here: "solution", "start" or "policy"."""
+        return str(self.identity().get("keep", "solution"))
 
     @property
     def keeps_start_alone(self) -> bool:

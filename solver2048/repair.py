@@ -16,7 +16,7 @@ from .backward_pass import backward_pass
 from .band_reader import MANIFEST
 from .bands import bands_of
 from .catalogue import read_catalogue
-from .errors import NoSolution, SolutionDamaged, SolverError
+from .errors import NoSolution, NotSolved, SolutionDamaged, SolverError
 from .files import parse_record
 from .findings import Findings
 from .forward_pass import forward_pass
@@ -84,6 +84,11 @@ class _Repair:
     def run(self) -> Repairs:
         self.store.clean()
         self._restore_identity()
+        if self.store.keep == "policy":
+            raise NotSolved(
+                f"{self.store.path} is a policy table: move away what is damaged (`verify` "
+                "names it) and run the command that made it again; it writes the same bytes"
+            )
         findings = verify(self.store, level="full")
         for _ in range(MAX_ROUNDS):
             subjects = self._subjects(findings)

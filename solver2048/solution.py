@@ -20,6 +20,7 @@ from .kernels.moves import moves_into
 from .layer_sets import LayerSets
 from .layer_values import Values
 from .objective import Objective, merge_potentials, parse_objective
+from .policy import NOT_STORED, PolicyTable
 from .shape import ACTIONS, TRANSPOSED_ACTIONS, Shape
 from .store import Store
 from .tables import build_tables
@@ -81,7 +82,7 @@ class Solution:
         self.sets = LayerSets(store)
         self.shape: Shape = self.sets.shape
         self.objective: Objective = parse_objective(objective, self.shape)
-        if store.keeps_start_alone:
+        if store.keep == "start":
             raise NotSolved(
                 f"{store.location} keeps only start values, counts and statistics (`solver2048 "
                 "status` shows them); to query boards, solve with keep solution into another "
@@ -150,6 +151,12 @@ class Solution:
         best = self.query(board).best
         return best[0] if best else None
 
+    def policy(self, boards: ArrayLike) -> NDArray[np.int8]:
+        """Numbers of best actions in `ACTIONS`, of boards as `probe` takes them; -1: game over."""
+        probe = self.probe(boards)
+        best: NDArray[np.int8] = np.where(probe.best.any(axis=1), probe.best.argmax(axis=1), -1)
+        return best.astype(np.int8)
+
     def query(self, board: str | ArrayLike | GivenBoard) -> BoardValue:
         """All that is known of a board; actions are those of the board as given."""
         given = board if isinstance(board, GivenBoard) else parse_board(board, self.shape)
@@ -170,6 +177,10 @@ class Solution:
         The rows and columns are those of the solution's shape. Time O(n log n), no loop over
         boards in Python; boards of the same age are looked up together.
         """
+        return self._probe_codes(self._packed(boards))
+
+    def _packed(self, boards: ArrayLike) -> NDArray[np.uint64]:
+        """Codes of n boards. Raises BoardError."""
         try:
             tiles = np.asarray(boards)
         except ValueError as error:  # rows of different lengths
@@ -180,7 +191,7 @@ class Solution:
                 f"boards must be integers of shape (n, {expected[0]}, {expected[1]}), "
                 f"not {tiles.dtype} of shape {tiles.shape}"
             )
-        return self._probe_codes(pack_boards(tiles.astype(np.int64), self.shape))
+        return pack_boards(tiles.astype(np.int64), self.shape)
 
     def _probe_codes(self, codes: NDArray[np.uint64]) -> Probe:
         """`probe` of packed boards, as `pack_boards` makes them."""
@@ -210,9 +221,9 @@ class Solution:
         top = np.fmax.reduce(action_values, axis=1, initial=-np.inf)
         values = np.maximum(top, self._floors(codes))
         # Two values tie if, for all that is stored, they may be equal.
-        bounds = self.stored.format.rounding_bound(afterstate_values)
-        least = np.fmax.reduce(action_values - bounds, axis=1, initial=-np.inf)
-        best = action_values + bounds >= least[:, None] - self.arithmetic_allowance
+        best = self.stored.format.best_actions(
+            action_values, afterstate_values, self.arithmetic_allowance
+        )
         return Probe(ages, values, action_values, rewards, afterstate_values, best)
 
     def _ages(self, codes: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -264,6 +275,106 @@ class Solution:
         return holds_tile.astype(np.float64)
 
 
+class Policy(Solution):
+    """A policy table: the best action of every state, no values.
+
+    Boards are assumed reachable: of others the answer means nothing, or is an UnreachableBoard
+    where the table shows it. All that needs values raises NotSolved.
+    """
+
+    def __init__(self, store: Store, objective: str = "score") -> None:
+        self.spawn4 = float(store.identity()["spawn4"])
+        self.sets = LayerSets(store)
+        self.shape = self.sets.shape
+        self.objective = parse_objective(objective, self.shape)
+        self.table = PolicyTable(store, self.shape, self.objective)
+        self._result = self.table.result
+        self._shifts = self.shape.cell_shifts
+        self._order = np.array(
+            [*(TRANSPOSED_ACTIONS if self.shape.is_transposed else range(4)), -1], dtype=np.int8
+        )
+
+    def __repr__(self) -> str:
+        return f"<Policy of {self.shape.name}, {self.objective.name}, {self.table.reach} states>"
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """Shape, rules, objective, and which states the policy is of."""
+        return {
+            "shape": self.shape.name,
+            "spawn4": self.spawn4,
+            "objective": self.objective.name,
+            "keep": "policy",
+            "reach": self.table.reach,
+        }
+
+    def policy(self, boards: ArrayLike) -> NDArray[np.int8]:
+        """Numbers of the stored actions in `ACTIONS`, of boards [n, rows, columns]; -1: game over.
+
+        Time O(n log n); boards are assumed reachable.
+        """
+        codes = self._packed(boards)
+        ages = self._ages(codes)
+        numbers = np.empty(len(codes), dtype=np.int8)
+        order = np.argsort(ages, kind="stable")
+        for group in np.split(order, np.flatnonzero(np.diff(ages[order])) + 1):
+            if len(group):
+                numbers[group] = self._numbers(int(ages[group[0]]), codes[group])
+        return numbers
+
+    def _refuse(self, code: np.uint64) -> None:
+        raise UnreachableBoard(
+            f"board {self._shown(code)} is none of the states that this policy was made for"
+        )
+
+    def best_action(self, board: str | ArrayLike) -> str | None:
+        """The stored action; None on a terminal board."""
+        best = self.query(board).best
+        return best[0] if best else None
+
+    def query(self, board: str | ArrayLike | GivenBoard) -> BoardValue:
+        """The board and its action, in `best`; its value is NaN, `actions` are none."""
+        given = board if isinstance(board, GivenBoard) else parse_board(board, self.shape)
+        rows = zip(*given.rows, strict=True) if given.is_transposed else given.rows
+        tiles = [tile for row in rows for tile in row]
+        # In plain integers: for one board arrays take several times as long.
+        shifts = zip(tiles, self._shifts, strict=True)
+        code = np.uint64(sum(tile.bit_length() - 1 << shift for tile, shift in shifts if tile))
+        number = int(self._numbers(sum(tiles), np.array([code]))[0])
+        if given.is_transposed and number >= 0:
+            number = TRANSPOSED_ACTIONS[number]
+        best = (ACTIONS[number],) if number >= 0 else ()
+        return BoardValue(given.rows, sum(tiles), float("nan"), best, {})
+
+    def _numbers(self, age: int, codes: NDArray[np.uint64]) -> NDArray[np.int8]:
+        """Numbers of the stored actions of packed boards of an age, -1: game over."""
+        if not 4 <= age <= self.shape.top_age:
+            self._refuse(codes[0])
+        actions = self.table.actions(age, codes)
+        if actions.max() == NOT_STORED:
+            self._refuse(codes[actions.argmax()])
+        return self._order[actions]
+
+    def value(self, board: str | ArrayLike) -> float:
+        raise self._no_values()
+
+    def actions(self, board: str | ArrayLike) -> dict[str, ActionValue | None]:
+        raise self._no_values()
+
+    def probe(self, boards: ArrayLike) -> Probe:
+        raise self._no_values()
+
+    def _no_values(self) -> NotSolved:
+        return NotSolved(
+            f"{self.sets.store.path} is a policy table: it holds the best actions "
+            "(best_action, policy) and no values"
+        )
+
+
 def open_solution(path: str | os.PathLike[str], objective: str = "score") -> Solution:
-    """Open a solution for reading, whatever its size. Raises NoSolution, NotSolved."""
-    return Solution(Store(path), objective)
+    """Open a solution, or a policy table, for reading, whatever its size.
+
+    Raises NoSolution, NotSolved.
+    """
+    store = Store(path)
+    return (Policy if store.keep == "policy" else Solution)(store, objective)

@@ -25,6 +25,7 @@ from .options import (
     check_options,
 )
 from .outlook import check_fits
+from .pack import solve_policy
 from .progress_log import ProgressLog
 from .records import OBJECTIVE, SETS
 from .scratch import check_budget
@@ -74,6 +75,8 @@ def solve(
         if keep == "start":
             options = _settled_disk(store, shape, options)
             facts["keep"] = keep
+        if keep == "policy":
+            return solve_policy(store, problem, facts, options)
         options = dataclasses.replace(options, keep=keep)
         outlook = check_fits(store, objective.values_kind, counts, ids.name, options)
         options = dataclasses.replace(options, overlaps=outlook.overlaps)

@@ -26,7 +26,7 @@ BATCH_CHUNKS = 64
 class ArrayToWrite(NamedTuple):
     """A one-dimensional array as `Store.write_band` takes it.
 
-    role : "words" or "values", which decides chunks and codecs
+    role : "words", "values" or "codes", which decides chunks and codecs
     missing : what no item equals, None if there is nothing of the kind
     """
 

@@ -44,6 +44,22 @@ class ValueFormat:
             return np.zeros_like(magnitude)
         return np.spacing(magnitude.astype(np.float32)).astype(np.float64) / 2
 
+    def best_actions(
+        self,
+        action_values: NDArray[np.float64],
+        afterstate_values: NDArray[np.float64],
+        allowance: float,
+    ) -> NDArray[np.bool_]:
+        """bool[n, 4]: the best actions, those included that may be for all that is stored.
+
+        action_values, afterstate_values : float64[n, 4], NaN where an action is illegal
+        allowance : how far two float64 values that are equal can be apart
+        """
+        bounds = self.rounding_bound(afterstate_values)
+        least = np.fmax.reduce(action_values - bounds, axis=1, initial=-np.inf)
+        best: NDArray[np.bool_] = action_values + bounds >= least[:, None] - allowance
+        return best
+
 
 def parse_value_format(text: str, max_value: int) -> ValueFormat:
     """The format named, refused where it does not hold values up to `max_value`."""
