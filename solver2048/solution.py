@@ -366,7 +366,7 @@ class Policy(Solution):
 
     def _no_values(self) -> NotSolved:
         return NotSolved(
-            f"{self.sets.store.path} is a policy table: it holds the best actions "
+            f"{self.sets.store.location} is a policy table: it holds the best actions "
             "(best_action, policy) and no values"
         )
 

@@ -137,6 +137,14 @@ def test_radix_ids_and_other_objectives(solved):
             open_solution(server.url, "tile:128")
 
 
+def test_a_policy_table_far_away(tmp_path):
+    solve("2x3", tmp_path / "s", SolveOptions(keep="policy"))
+    with RangeServer(tmp_path / "s") as server:
+        with open_solution(server.url) as far, open_solution(tmp_path / "s") as near:
+            assert far.best_action(BOARD) == near.best_action(BOARD)
+        assert server.take()[0] <= 6
+
+
 FAULTS = {
     "no ranges": "the server ignores ranges and would send whole files",
     "cut": "the answer was cut off",
