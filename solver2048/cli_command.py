@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from .errors import INTERRUPTED_EXIT_CODE, SolutionDamaged, SolverError
+from .location import is_url
 
 EXIT_CODES = """\b
 Exit codes:
@@ -20,7 +21,7 @@ Exit codes:
   3  malformed or impossible board 8  damaged
   4  unreachable board             9  not enough space or memory
   5  not solved (yet)             10  differs from a published figure
-130  interrupted
+130  interrupted                  11  a solution far away cannot be read
 """
 
 
@@ -41,7 +42,7 @@ class Command(click.Command):
         except SolverError as error:
             path = context.params.get("path")
             is_curable = path and isinstance(error, SolutionDamaged) and self.name != "repair"
-            advice = f"; {remedy(str(path))}" if is_curable else ""
+            advice = f"; {remedy(str(path))}" if is_curable and not is_url(str(path)) else ""
             click.echo(f"error: {error}{advice}", err=True)
             context.exit(error.exit_code)
         except MemoryError:

@@ -6,12 +6,13 @@ import functools
 
 from .age_counts import count_ages
 from .background import BackgroundWriter, RunTimer
+from .band_builder import BandBuilder
 from .bands import bands_of, slots_per_age
 from .errors import PublishedMismatch, SelfCheckFailed
 from .forward import AfterstateLayer, Layer, enumerate_layer
 from .layer import Band, LayerCounts
 from .layer_index import build_layer_index
-from .layer_sets import BandBuilder, LayerSets
+from .layer_sets import LayerSets
 from .options import DEFAULT_DISK, SolveOptions
 from .progress import Progress
 from .progress_log import AGAIN, ProgressLog

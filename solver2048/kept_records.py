@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .band_reader import MANIFEST
 from .errors import SolutionDamaged
 from .findings import Findings
 from .layer import Band, LayerCounts
 from .layer_statistics import LayerStatistics
 from .records import SETS
-from .store import MANIFEST, Store
+from .store import Store
 
 COUNTS = "counts"
 

@@ -41,11 +41,11 @@ class PolicyTable:
     def __init__(self, store: Store, shape: Shape, objective: Objective) -> None:
         self.store, self.shape, self.objective = store, shape, objective
         self.kind = policy_kind(objective)
-        record = store.read_record(f"{self.kind}/{OBJECTIVE}")
+        record = store.record(self.kind, OBJECTIVE)
         if record is None:
-            raise NotSolved(f"{store.path} has no policy for the objective {objective.name}")
+            raise NotSolved(f"{store.location} has no policy for the objective {objective.name}")
         self.reach = str(record.get("reach"))
-        self.result = store.read_record(f"{self.kind}/{RESULT}")
+        self.result = store.record(self.kind, RESULT)
         if self.result and self.result.get("identity") != store.kind_identity(self.kind):
             raise SolutionDamaged(f"{self.kind}/{RESULT} is of another solution")
         self._band_of = {age: band for band in bands_of(shape) for age in band.ages}
@@ -94,7 +94,7 @@ class PolicyTable:
     def _open_codes(self, band: Band) -> StoredArray:
         if self.store.manifest(self.kind, band) is None:
             raise NotSolved(
-                f"{self.store.path}: ages {band.first} to {band.last} have no actions (yet)"
+                f"{self.store.location}: ages {band.first} to {band.last} have no actions (yet)"
             )
         return self.store.open_array(self.kind, band, CODES)
 

@@ -13,8 +13,9 @@ from typing import Any
 from . import catalogue
 from .backward import Problem as ObjectiveProblem
 from .backward_pass import backward_pass
+from .band_reader import MANIFEST
 from .bands import bands_of
-from .catalogue import Catalogue
+from .catalogue import read_catalogue
 from .errors import NoSolution, NotSolved, SolutionDamaged, SolverError
 from .files import parse_record
 from .findings import Findings
@@ -28,7 +29,7 @@ from .options import SolveOptions
 from .records import OBJECTIVE, RESULT, SETS
 from .shape import Shape
 from .start_pass import start_pass
-from .store import MANIFEST, Store
+from .store import Store
 from .value_format import parse_value_format
 from .verify import verify
 from .workers import Workers
@@ -171,9 +172,10 @@ class _Repair:
 
     def _catalogued(self, path: Path, name: str) -> dict[str, object]:
         """A record as a catalogue has it. Raises SolutionDamaged if the catalogue is not sound."""
-        with contextlib.closing(Catalogue(path)) as opened:
-            opened.check()
-            return parse_record(opened.read(name), path)
+        parts = read_catalogue(path)
+        if name not in parts:
+            raise SolutionDamaged(f"{path} lacks {name}")
+        return parse_record(parts[name], path)
 
     def _catalogued_identities(self) -> Iterator[dict[str, object]]:
         """What was solved, as every sound catalogue has it."""

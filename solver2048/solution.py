@@ -45,8 +45,9 @@ class Solution:
         self.objective: Objective = parse_objective(objective, self.shape)
         if store.keep == "start":
             raise NotSolved(
-                f"{store.path} keeps only start values, counts and statistics (`solver2048 status` "
-                "shows them); to query boards, solve with keep solution into another directory"
+                f"{store.location} keeps only start values, counts and statistics (`solver2048 "
+                "status` shows them); to query boards, solve with keep solution into another "
+                "directory"
             )
         self.stored = Values(self.sets, self.objective)
         self._result = self.stored.result
@@ -306,7 +307,7 @@ class Policy(Solution):
 
     def _no_values(self) -> NotSolved:
         return NotSolved(
-            f"{self.sets.store.path} is a policy table: it holds the best actions "
+            f"{self.sets.store.location} is a policy table: it holds the best actions "
             "(best_action, policy) and no values"
         )
 

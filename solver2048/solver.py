@@ -89,7 +89,7 @@ def solve(
             if value_format is None:
                 return start_pass(store, problem, counts.max_age, options, workers, log)
             # Finished sets stay finished, also where one of them was lost.
-            reach = shape.top_age if store.catalogue(SETS) else counts.max_age
+            reach = shape.top_age if store.has_catalogue(SETS) else counts.max_age
             has_worked = forward_pass(store, shape, reach, options, workers, log)
             if counts.is_complete:
                 has_worked |= backward_pass(store, problem, value_format, options, workers, log=log)

@@ -8,8 +8,10 @@ from collections.abc import Collection, Iterable
 import numpy as np
 
 from . import catalogue
+from .band_builder import NAMES
+from .band_reader import MANIFEST
 from .bands import bands_of
-from .catalogue import Catalogue
+from .catalogue import read_catalogue
 from .errors import SolutionDamaged, UsageError
 from .files import parse_record, read_file
 from .findings import Findings, Problem
@@ -17,7 +19,7 @@ from .kept_records import COUNTS, record_name, sound_records
 from .kernels.members import count_members, count_missing_images
 from .layer import Band
 from .layer_index import build_layer_index
-from .layer_sets import NAMES, LayerSets, stored_shape, wrong_parents
+from .layer_sets import LayerSets, stored_shape, wrong_parents
 from .layer_values import NAME as VALUES_NAME
 from .lock import SOLUTION_NAME
 from .objective import parse_objective
@@ -26,7 +28,7 @@ from .policy_bands import CODES, WEIGHTS, policy_kind
 from .records import OBJECTIVE, RESULT, SETS
 from .report import check_published, make_report
 from .solution import Solution
-from .store import MANIFEST, Store
+from .store import Store
 from .tables import build_tables
 from .verify_policy import check_policy
 from .verify_values import check_values
@@ -263,28 +265,25 @@ def _check_catalogue(store: Store, findings: Findings, kind: str, is_complete: b
 def _compare_catalogue(store: Store, findings: Findings, kind: str) -> str:
     """Compare a catalogue that is sound in itself with what lies on the disk."""
     path = store.path / kind / catalogue.NAME
-    opened = Catalogue(path)
-    try:
-        opened.check()
-        own = SOLUTION_NAME if kind == SETS else OBJECTIVE
-        record = parse_record(opened.read(own), f"{path}, {own}")
-        if record.get("identity") != store.kind_identity(kind):
-            raise SolutionDamaged(f"{path} is of another solution")
-        for band in bands_of(stored_shape(store)):
-            opened.read(f"{band.name}/{MANIFEST}")
-        for name in opened.names:
-            file = name if name == SOLUTION_NAME else f"{kind}/{name}"
-            try:
-                agrees = read_file(store.path / file) == opened.read(name)
-                message = f"{store.path / file} is not as in {kind}/{catalogue.NAME}"
-            except SolutionDamaged as error:
-                agrees, message = False, str(error)
-            if not agrees:
-                is_in_band = file.startswith(f"{kind}/") and "/" in name
-                subject = f"{kind}/{name.split('/')[0]}" if is_in_band else file
-                findings.add(subject, message, otherwise=f"{kind}/{catalogue.NAME}")
-    finally:
-        opened.close()
+    parts = read_catalogue(path)
+    own = SOLUTION_NAME if kind == SETS else OBJECTIVE
+    expected = {own, *(f"{band.name}/{MANIFEST}" for band in bands_of(stored_shape(store)))}
+    for name in sorted(expected - set(parts)):
+        raise SolutionDamaged(f"{path} lacks {name}")
+    record = parse_record(parts[own], f"{path}, {own}")
+    if record.get("identity") != store.kind_identity(kind):
+        raise SolutionDamaged(f"{path} is of another solution")
+    for name, stored in parts.items():
+        file = name if name == SOLUTION_NAME else f"{kind}/{name}"
+        try:
+            agrees = read_file(store.path / file) == stored
+            message = f"{store.path / file} is not as in {kind}/{catalogue.NAME}"
+        except SolutionDamaged as error:
+            agrees, message = False, str(error)
+        if not agrees:
+            is_in_band = file.startswith(f"{kind}/") and "/" in name
+            subject = f"{kind}/{name.split('/')[0]}" if is_in_band else file
+            findings.add(subject, message, otherwise=f"{kind}/{catalogue.NAME}")
     return f"{kind}/{catalogue.NAME}: agrees with the files"
 
 

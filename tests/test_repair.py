@@ -322,7 +322,7 @@ def test_errors_name_the_remedy(harmed):
     harm(harmed, "-values/score/{0}")
     result = run("query", harmed, board)
     assert result.exit_code == 8
-    assert f"values/score/{band(0)}: the band is missing" in result.stderr
+    assert f"values/score/{band(0)}/afterstates/c/0 is missing" in result.stderr
     assert result.stderr.rstrip().endswith(f"run `solver2048 repair {harmed}`")
     harm(harmed, "sets/{3}/manifest.json")
     result = run("solve", "2x3", "--out", harmed, "--quiet")

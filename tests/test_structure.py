@@ -15,8 +15,9 @@ import solver2048
 # Each module imports only from modules in lines above its own.
 ORDER = [
     ["cache", "errors", "rules", "layer"],
-    ["shape", "lock", "files", "findings", "amounts", "counts_file"],
-    ["board", "tables", "options", "chunk_table", "catalogue", "checkpoints"],
+    ["location"],
+    ["shape", "lock", "files", "remote", "findings", "amounts", "counts_file"],
+    ["board", "tables", "options", "chunk_table", "catalogue", "checkpoints", "array_form"],
     ["kernels.slots", "kernels.board_text"],
     ["kernels.moves", "kernels.radix"],
     ["kernels.spawns", "kernels.members"],
@@ -24,9 +25,19 @@ ORDER = [
     ["kernels.policy", "kernels.games", "kernels.answers"],
     ["layer_index", "objective", "value_format", "workers", "bands", "progress"],
     ["published", "stored_array", "records", "progress_log", "samples"],
-    ["forward", "ids", "zarr_arrays", "age_counts", "watch", "game", "board_lines", "questions"],
+    [
+        "forward",
+        "ids",
+        "zarr_arrays",
+        "band_reader",
+        "age_counts",
+        "watch",
+        "game",
+        "board_lines",
+        "questions",
+    ],
     ["backward", "store", "footprint", "rates"],
-    ["layer_statistics", "self_check"],
+    ["layer_statistics", "self_check", "band_builder"],
     ["kept_records", "policy_bands"],
     ["layer_sets", "plan", "calibration", "scratch", "policy"],
     ["layer_values", "background", "set_sizes", "outlook", "plan_format"],
@@ -67,7 +78,8 @@ ORDER = [
     ["__main__"],
 ]
 
-FILE_MODULES = {"zarr": "zarr_arrays", "shutil": "files", "zipfile": "catalogue", "fcntl": "lock"}
+FILE_MODULES = {"zarr": "zarr_arrays", "shutil": "files", "zipfile": "catalogue", "fcntl": "lock",
+                "obstore": "remote"}  # fmt: skip
 """Who alone imports what deals with files."""
 
 
@@ -115,14 +127,16 @@ def test_kernels_know_no_files_and_the_store_no_game():
         for module, only_in in FILE_MODULES.items():
             assert module not in tops or name == only_in, name
     game = {"tables", "board", "rules", "forward", "backward", "layer_index", "objective", "bands"}
-    for name in ("store", "records", "files", "zarr_arrays", "catalogue", "checkpoints"):
+    persisting = {"store", "band_reader", "records", "files", "remote", "zarr_arrays", "catalogue",
+                  "checkpoints"}  # fmt: skip
+    for name in persisting:
         assert not {m for m, _ in imported(found[name], name)} & game, name
 
 
 def test_the_lock_is_taken_before_heavy_imports():
     """Whatever the command line imports at its top, and for the lock, is light."""
     found = modules(solver2048)
-    light = {"errors", "lock", "options", "shape"}
+    light = {"errors", "location", "lock", "options", "shape"}
     for name in light:
         tops = {top for _, top in imported(found[name], name) if top}
         assert tops <= set(sys.stdlib_module_names), name
