@@ -9,7 +9,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .bits import ALL_ONES, ONE, SIX, WORD_BITS, WORD_MASK, ZERO, popcount
+from .bits import (
+    ALL_ONES,
+    ONE,
+    SIX,
+    WORD_BITS,
+    WORD_MASK,
+    ZERO,
+    popcount,
+    trailing_zeros,
+)
 from .jit import inlined, kernel
 
 
@@ -46,3 +55,22 @@ def ranked_bits_at(ranked, position, count):
     low = ranked[pair] >> shift
     high = (ranked[pair + (ONE << ONE)] << ONE) << (WORD_MASK - shift)
     return (low | high) & (ALL_ONES >> (WORD_BITS - count))
+
+
+@kernel
+def select_into(ranked, ranks, positions):
+    """Fill `positions` with the position of the set bit of every rank, all below the bits set."""
+    for i in range(len(ranks)):
+        low = ZERO
+        high = np.uint64(len(ranked)) >> ONE
+        # The last word with no more set bits before it: the ones after an equal count are empty.
+        while high - low > ONE:
+            middle = (low + high) >> ONE
+            if ranked[(middle << ONE) | ONE] <= ranks[i]:
+                low = middle
+            else:
+                high = middle
+        bits = ranked[low << ONE]
+        for _ in range(ranks[i] - ranked[(low << ONE) | ONE]):
+            bits &= bits - ONE
+        positions[i] = low << SIX | trailing_zeros(bits)

@@ -23,10 +23,11 @@ from elias_fano.bits import empty_bitmap
 from elias_fano.ranked import rank_bitmap
 from solver2048.background import BackgroundWriter
 from solver2048.backward import Problem, StateValues, value_layer
+from solver2048.band_builder import BandBuilder
 from solver2048.bands import bands_of
 from solver2048.forward import AfterstateLayer, enumerate_layer
 from solver2048.layer_index import board_slots, build_layer_index, slot_boards
-from solver2048.layer_sets import BandBuilder, LayerSets
+from solver2048.layer_sets import LayerSets
 from solver2048.layer_values import ValueBandBuilder
 from solver2048.objective import parse_objective
 from solver2048.progress import peak_memory_bytes

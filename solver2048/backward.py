@@ -68,18 +68,7 @@ def value_layer(
     tables = build_tables(shape)
     index = build_layer_index(shape, age)
     num_slots = int(index.num_slots)
-    values = np.full(int(afterstate_ranks[-1]), -objective.spawn_gain(problem.spawn4))
-    above = [(e, window[age + 2**e]) for e in SPAWN_EXPONENTS] if len(values) else []
-
-    def average(start: np.uint64, stop: np.uint64) -> None:
-        sums = np.empty(64)
-        for exponent, layer in above:
-            share = problem.spawn_probability(exponent)
-            add_spawn_values(
-                tables, index, layer.index, np.uint64(exponent), share, afterstate_ranks,
-                layer.states, layer.values, values, sums, start, stop,
-            )  # fmt: skip
-
+    values = afterstate_sums(problem, index, afterstate_ranks, window, workers)
     state_values = np.empty(int(state_ranks[-1]))
     floors, floor_cap = objective.floors(shape), objective.floor_cap
     potentials = objective.potentials(shape)
@@ -95,11 +84,36 @@ def value_layer(
     def take_potential_off(start: np.uint64, stop: np.uint64) -> None:
         subtract_potential(tables, index, potentials, afterstate_ranks, values, start, stop)
 
-    workers.run((num_slots, average))
     workers.run((num_slots, choose))
     if not objective.exponent:
         workers.run((num_slots, take_potential_off))
     return StateValues(index, state_ranks, state_values), values
+
+
+def afterstate_sums(
+    problem: Problem,
+    index: LayerIndex,
+    afterstate_ranks: NDArray[np.uint64],
+    window: dict[int, StateValues],
+    workers: Workers,
+) -> NDArray[np.float64]:
+    """``w`` of a layer's afterstates, in index order; `window` as `value_layer` reads it."""
+    tables = build_tables(problem.shape)
+    values = np.full(int(afterstate_ranks[-1]), -problem.objective.spawn_gain(problem.spawn4))
+    age = int(index.age)
+    above = [(e, window[age + 2**e]) for e in SPAWN_EXPONENTS] if len(values) else []
+
+    def average(start: np.uint64, stop: np.uint64) -> None:
+        sums = np.empty(64)
+        for exponent, layer in above:
+            share = problem.spawn_probability(exponent)
+            add_spawn_values(
+                tables, index, layer.index, np.uint64(exponent), share, afterstate_ranks,
+                layer.states, layer.values, values, sums, start, stop,
+            )  # fmt: skip
+
+    workers.run((int(index.num_slots), average))
+    return values
 
 
 def start_values(problem: Problem, layer: StateValues) -> dict[int, float]:

@@ -15,13 +15,14 @@ from elias_fano.ranked import rank_bitmap
 
 from .background import BackgroundWriter, RunTimer
 from .backward import Problem, StateValues, start_values, value_layer
-from .bands import bands_of
+from .bands import bands_of, kept_checkpoints
 from .board import format_board, unpack_boards
 from .forward import START_AGES, start_boards
 from .kept_records import UNSTORED, StatisticsBuilder, drop_band, read_kept, record_name
 from .layer import Band, LayerCounts
 from .layer_index import build_layer_index
-from .layer_sets import LayerSets
+from .layer_sets import LayerSets, StoredBand
+from .layer_statistics import collect_statistics
 from .layer_values import ValueBandBuilder, Values
 from .objective import Objective
 from .options import SolveOptions
@@ -77,6 +78,131 @@ def is_valued(store: Store, kind: str, band: Band) -> bool:
     return (store.path / record_name(kind, band)).is_file() or store.is_done(kind, band)
 
 
+class _Descent:
+    """Values and stores bands, downward from the last checkpoint; what is above is known by then.
+
+    starts : values of the start boards met, by code
+    """
+
+    def __init__(
+        self,
+        sets: LayerSets,
+        problem: Problem,
+        value_format: ValueFormat | None,
+        options: SolveOptions,
+        workers: Workers,
+        log: ProgressLog | None,
+    ) -> None:
+        self._sets, self._store, self._problem = sets, sets.store, problem
+        self._format, self._options, self._workers = value_format, options, workers
+        self._log = log
+        self._kind = problem.objective.values_kind
+        self._kept = kept_checkpoints(problem.shape) if value_format else ()
+        self._check = SelfCheck(problem.shape, options.check, workers.num_threads)
+        self._window = _read_window(sets, problem)
+        self._last_checkpoint = time.monotonic()
+        self.starts: dict[int, float] = {}
+
+    def run(self, lowest: Band) -> None:
+        """Value the bands down to the lowest wanted."""
+        sets, options, log = self._sets, self._options, self._log
+        below = min(self._window, default=self._problem.shape.top_age + 2)
+        bands = [band for band in reversed(sets.bands) if lowest.first <= band.first < below]
+        works = {counts.age: layer_work(counts) for counts in sets.counts()}
+        if log:
+            left = sum(work for age, work in works.items() if age < below)
+            log.begin("backward", left, sum(works.values()))
+        with (
+            RunTimer(self._store, f"{self._problem.objective.directory}_backward_seconds") as timer,
+            Progress(
+                f"{self._problem.shape.name} backward",
+                sum(works[age] for band in bands for age in band.ages),
+                enabled=options.show_progress,
+                on_layer=log.advance if log else None,
+            ) as progress,
+            BackgroundWriter() as writer,
+            ThreadPoolExecutor(1) as reader,
+        ):
+            reading = reader.submit(sets.read_band, bands[0])
+            for number, band in enumerate(bands):
+                stored = reading.result()
+                below_it = bands[number + 1 : number + 2]
+                if options.overlaps and below_it:
+                    reading = reader.submit(sets.read_band, *below_it)
+                is_new = not is_valued(self._store, self._kind, band)
+                builder = self._builder(band)
+                if is_new:
+                    self._store.check_space(self._kind, band, builder.num_bytes)
+                self._value(band, stored, builder, works, progress)
+                del stored
+                if is_new:
+                    writer.submit(functools.partial(builder.commit, self._store, self._kind))
+                del builder
+                if not options.overlaps:
+                    writer.finish()
+                    if below_it:
+                        reading = reader.submit(sets.read_band, *below_it)
+                self._save(band, writer, is_last=not below_it)
+                timer.save()
+            writer.finish()
+
+    def _builder(self, band: Band) -> ValueBandBuilder | StatisticsBuilder:
+        if self._format:
+            return ValueBandBuilder(self._sets, band, self._format)
+        return StatisticsBuilder(band)
+
+    def _value(
+        self,
+        band: Band,
+        stored: StoredBand,
+        builder: ValueBandBuilder | StatisticsBuilder,
+        works: dict[int, float],
+        progress: Progress,
+    ) -> None:
+        """Compute, check and collect the values of a band."""
+        problem, window = self._problem, self._window
+        for age in reversed(band.ages):
+            afterstates = rank_bitmap(stored.bitmap(age, "afterstates"))
+            layer, values = value_layer(
+                problem, age, rank_bitmap(stored.bitmap(age, "states")), afterstates, window,
+                self._workers,
+            )  # fmt: skip
+            below = StateValues(layer.index, afterstates, values)
+            self._check.backward(problem, layer, below, window)
+            builder.add(age, values, stored, afterstates)
+            if isinstance(builder, StatisticsBuilder):  # where values stay, `stats` reads them
+                labelled = self._sets.layer_counts(age).states_labelled
+                noted = collect_statistics(problem, layer, below, labelled, self._workers)
+                builder.note(age, noted)
+            # 2 GB in the largest layers, while the next is computed.
+            del values, afterstates, below
+            window[age] = layer
+            window.pop(age + 4, None)
+            self.starts |= start_values(problem, layer)
+            progress.advance(age, works[age], len(layer.values))
+
+    def _save(self, band: Band, writer: BackgroundWriter, *, is_last: bool) -> None:
+        """Write a checkpoint after a band where one is due, or to be kept for `repair`."""
+        # None from the start boards on: their values would be lost to a resumed run.
+        if band.first <= max(START_AGES.values()):
+            return
+        if band in self._kept:
+            self._write_checkpoint(band.first)
+        is_due = time.monotonic() - self._last_checkpoint >= self._options.checkpoint_seconds
+        if is_due or (is_last and not self._format):
+            writer.finish()
+            self._write_checkpoint(None)
+            self._last_checkpoint = time.monotonic()
+            if self._log:
+                self._log.saved(band.first)
+            if not self._format:
+                _drop_above(self._sets, max(self._window))
+
+    def _write_checkpoint(self, kept_age: int | None) -> None:
+        values = {age: layer.values for age, layer in self._window.items()}
+        self._store.checkpoint(self._kind, kept_age).write(values)
+
+
 def _value_bands(
     store: Store,
     problem: Problem,
@@ -87,87 +213,16 @@ def _value_bands(
     log: ProgressLog | None,
 ) -> None:
     """Compute and store the values of the bands down to the lowest wanted, and the result."""
-    objective = problem.objective
-    kind = objective.values_kind
+    kind = problem.objective.values_kind
     sets = LayerSets(store)
-    window = _read_window(sets, problem)
-    first_known = min(window, default=problem.shape.top_age + 2)
-    bands = [band for band in reversed(sets.bands) if lowest.first <= band.first < first_known]
-    check = SelfCheck(problem.shape, options.check, workers.num_threads)
-    starts: dict[int, float] = {}
-    last_checkpoint = time.monotonic()
-    total_work = sum(_work(sets.layer_counts(age)) for band in bands for age in band.ages)
-    if log:
-        whole = sum(_work(counts) for counts in sets.counts())
-        log.begin("backward", whole - total_work, whole)
-    title = f"{problem.shape.name} backward"
-    with (
-        RunTimer(store, f"{objective.directory}_backward_seconds") as timer,
-        Progress(
-            title, total_work, enabled=options.show_progress, on_layer=log.advance if log else None
-        ) as progress,
-        BackgroundWriter() as writer,
-        ThreadPoolExecutor(1) as reader,
-    ):
-        reading = reader.submit(sets.read_band, bands[0])
-        for number, band in enumerate(bands):
-            stored = reading.result()
-            if options.overlaps and number + 1 < len(bands):
-                reading = reader.submit(sets.read_band, bands[number + 1])
-            builder = _builder(sets, band, value_format)
-            is_new = not is_valued(store, kind, band)
-            if is_new:
-                store.check_space(kind, band, builder.num_bytes)
-            for age in reversed(band.ages):
-                afterstates = rank_bitmap(stored.bitmap(age, "afterstates"))
-                layer, values = value_layer(
-                    problem, age, rank_bitmap(stored.bitmap(age, "states")), afterstates, window,
-                    workers,
-                )  # fmt: skip
-                check.backward(
-                    problem, layer, StateValues(layer.index, afterstates, values), window
-                )
-                builder.add(age, values, stored, afterstates)
-                # 2 GB in the largest layers, while the next is computed.
-                del values, afterstates
-                window[age] = layer
-                window.pop(age + 4, None)
-                starts |= start_values(problem, layer)
-                counts = sets.layer_counts(age)
-                progress.advance(age, _work(counts), counts.states)
-            if is_new:
-                writer.submit(functools.partial(builder.commit, store, kind))
-            if not options.overlaps:
-                writer.finish()
-                del stored, builder
-                if number + 1 < len(bands):
-                    reading = reader.submit(sets.read_band, bands[number + 1])
-            # None from the start boards on: their values would be lost to a resumed run.
-            is_early = band.first > max(START_AGES.values())
-            is_due = time.monotonic() - last_checkpoint >= options.checkpoint_seconds
-            is_end = value_format is None and band == bands[-1]
-            if is_early and (is_due or is_end):
-                writer.finish()
-                store.checkpoint(kind).write({age: layer.values for age, layer in window.items()})
-                last_checkpoint = time.monotonic()
-                if log:
-                    log.saved(band.first)
-                if value_format is None:
-                    _drop_above(sets, max(window))
-            timer.save()
-        writer.finish()
+    descent = _Descent(sets, problem, value_format, options, workers, log)
+    descent.run(lowest)
     if lowest.first > min(START_AGES.values()):
         return
     if store.read_record(f"{kind}/{RESULT}") is None:
-        result = _result(sets, problem, value_format, starts)
+        result = _result(sets, problem, value_format, descent.starts)
         store.write_record(f"{kind}/{RESULT}", result)
     store.checkpoint(kind).drop()
-
-
-def _builder(
-    sets: LayerSets, band: Band, value_format: ValueFormat | None
-) -> ValueBandBuilder | StatisticsBuilder:
-    return ValueBandBuilder(sets, band, value_format) if value_format else StatisticsBuilder(band)
 
 
 def _drop_above(sets: LayerSets, age: int) -> None:
@@ -177,7 +232,7 @@ def _drop_above(sets: LayerSets, age: int) -> None:
             drop_band(sets.store, band)
 
 
-def _work(counts: LayerCounts) -> float:
+def layer_work(counts: LayerCounts) -> float:
     """Expected work of a layer in the backward pass, in nanoseconds of one core."""
     return (
         SLOT_WORK * counts.num_slots
@@ -187,17 +242,20 @@ def _work(counts: LayerCounts) -> float:
 
 
 def read_checkpoint(store: Store, problem: Problem) -> dict[int, NDArray[np.float64]]:
-    """The state values of the last checkpoint by age; none if the pass has to start at the top.
+    """The state values to go on from, by age; none if the pass has to start at the top.
 
-    That is so too where a band above the checkpoint has been lost.
+    They are those of the lowest checkpoint above every band that has no values.
     """
-    kind = problem.objective.values_kind
+    shape, kind = problem.shape, problem.objective.values_kind
     if store.read_record(f"{kind}/{OBJECTIVE}") is None:
         return {}
-    checkpoint = store.checkpoint(kind).read()
-    lowest = min(checkpoint, default=problem.shape.top_age)
-    above = [band for band in bands_of(problem.shape) if band.last >= lowest]
-    return checkpoint if all(is_valued(store, kind, band) for band in above) else {}
+    missing = max((b.last for b in bands_of(shape) if not is_valued(store, kind, b)), default=0)
+    kept = [b.first for b in reversed(kept_checkpoints(shape)) if b.first > missing]
+    for age in (None, *kept):
+        checkpoint = store.checkpoint(kind, age).read()
+        if min(checkpoint, default=0) > missing:
+            return checkpoint
+    return {}
 
 
 def _read_window(sets: LayerSets, problem: Problem) -> dict[int, StateValues]:
@@ -221,20 +279,26 @@ def _result(
     starts: dict[int, float],
 ) -> dict[str, Any]:
     """What a finished objective says: start values in full, and the bound of what is stored."""
-    shape = problem.shape
+    return {
+        "identity": sets.store.kind_identity(problem.objective.values_kind),
+        "objective": problem.objective.name,
+        "spawn4": problem.spawn4,
+        **_bounds(sets, problem.objective, value_format),
+        **start_record(problem, starts),
+    }
+
+
+def start_record(problem: Problem, starts: dict[int, float]) -> dict[str, Any]:
+    """Values of the start boards, of their classes and of a random start, from those by code."""
+    shape, p4 = problem.shape, problem.spawn4
     classes = {}
     for name, age in START_AGES.items():
         of_class = [starts[int(code)] for code in start_boards(shape, age)]
         classes[name] = math.fsum(of_class) / len(of_class)
-    p4 = problem.spawn4
     shares = {"2,2": (1 - p4) ** 2, "2,4": 2 * p4 * (1 - p4), "4,4": p4**2}
     codes = np.array(sorted(starts), dtype=np.uint64)
     boards = unpack_boards(codes, shape)
     return {
-        "identity": sets.store.kind_identity(problem.objective.values_kind),
-        "objective": problem.objective.name,
-        "spawn4": p4,
-        **_bounds(sets, problem.objective, value_format),
         "start_classes": classes,
         "random_start": math.fsum(shares[name] * classes[name] for name in classes),
         "start_boards": {

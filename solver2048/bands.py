@@ -17,6 +17,9 @@ from .tables import build_tables
 
 BAND_SLOTS = 1 << 26
 
+KEPT_SLOTS = 1 << 40
+"""Between two bands whose checkpoints are kept: eight on 4x3, none on smaller boards."""
+
 
 @functools.cache
 def slots_per_age(shape: Shape) -> NDArray[np.int64]:
@@ -53,3 +56,16 @@ def bands_of(shape: Shape) -> tuple[Band, ...]:
             bands.append(Band(first, age))
             first, filled = age + 2, 0
     return tuple(bands)
+
+
+def kept_checkpoints(shape: Shape) -> tuple[Band, ...]:
+    """The bands whose checkpoint in the backward pass is kept for `repair`, downward."""
+    slots = slots_per_age(shape)
+    kept = []
+    passed = 0
+    for band in reversed(bands_of(shape)):
+        passed += int(slots[band.first // 2 : band.last // 2 + 1].sum())
+        if passed >= KEPT_SLOTS:
+            kept.append(band)
+            passed = 0
+    return tuple(kept)

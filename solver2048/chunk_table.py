@@ -27,7 +27,7 @@ NO_OFFSET = 2**64 - 1
 
 @dataclass(frozen=True)
 class ChunkTable:
-    """The table of one array; its checks raise ValueError, naming the chunk.
+    """The table of one array.
 
     rows : ROW[shards * per_shard], chunk by chunk
     """
@@ -35,63 +35,32 @@ class ChunkTable:
     rows: NDArray[Any]
     per_shard: int
 
-    def check_shard(self, shard: int, data: NDArray[np.uint8]) -> None:
-        """Compare a whole shard, uint8[bytes], with the table."""
-        rows = self._shard_rows(shard)
-        index_bytes = self.index_bytes
-        num_bytes = int(rows["length"].sum()) + index_bytes
-        if len(data) != num_bytes:
-            raise ValueError(f"{len(data)} bytes, expected {num_bytes}")
-        if index_bytes:
-            self.check_index(shard, data[-index_bytes:])
-        for i in np.flatnonzero(rows["offset"] != NO_OFFSET):
-            end = int(rows[i]["offset"]) + int(rows[i]["length"])
-            _compare(shard * self.per_shard + int(i), rows[i], data[end - CHECKSUM_BYTES : end])
+    def place(self, chunk: int) -> tuple[int, int, int]:
+        """(shard, start, stop): the bytes of a chunk. Raises ValueError if there is none."""
+        if chunk >= len(self.rows) or self.rows[chunk]["offset"] == NO_OFFSET:
+            raise ValueError(f"chunk {chunk} is not in the chunk table")
+        start = int(self.rows[chunk]["offset"])
+        return chunk // self.per_shard, start, start + int(self.rows[chunk]["length"])
 
-    def check_index(self, shard: int, data: NDArray[np.uint8]) -> None:
-        """Compare the index at a shard's end, uint8[bytes], with the table."""
-        if len(data) != self.index_bytes:
-            raise ValueError(f"the index of shard {shard} has {len(data)} bytes")
-        found = _parse_index(data)
-        rows = self._shard_rows(shard)
-        is_chunk = rows["offset"] != NO_OFFSET
-        lengths = np.where(is_chunk, rows["length"].astype(np.uint64), np.uint64(NO_OFFSET))
-        differs = (found[:, 0] != rows["offset"]) | (found[:, 1] != lengths)
-        if differs.any():
-            chunk = shard * self.per_shard + int(np.flatnonzero(differs)[0])
-            raise ValueError(f"chunk {chunk} is not where the chunk table has it")
-
-    def check_chunk(self, shard: int, start: int, data: NDArray[np.uint8]) -> None:
-        """Compare a chunk, the uint8[bytes] from `start` in its shard, with the table."""
-        rows = self._shard_rows(shard)
-        found = np.flatnonzero((rows["offset"] == start) & (rows["length"] == len(data)))
-        if not len(found):
-            raise ValueError(f"no chunk of {len(data)} bytes lies at {start} of shard {shard}")
-        i = int(found[0])
-        _compare(shard * self.per_shard + i, rows[i], data[-CHECKSUM_BYTES:])
+    def check(self, chunk: int, stored: bytes) -> None:
+        """Raise ValueError unless a chunk as stored is the table's, by length and crc32c."""
+        row = self.rows[chunk]
+        if len(stored) != row["length"]:
+            raise ValueError(f"{len(stored)} bytes, expected {row['length']}")
+        found = int.from_bytes(stored[-CHECKSUM_BYTES:], "little")
+        if found != int(row["crc32c"]):
+            raise ValueError(f"crc32c {found:#010x}, expected {row['crc32c']:#010x}")
 
     @property
     def index_bytes(self) -> int:
+        """Bytes of the index at the end of a shard."""
         if self.per_shard == 1:
             return 0
         return INDEX_ENTRY_BYTES * self.per_shard + CHECKSUM_BYTES
 
-    def _shard_rows(self, shard: int) -> NDArray[Any]:
-        rows = self.rows[shard * self.per_shard : (shard + 1) * self.per_shard]
-        if len(rows) != self.per_shard:
-            raise ValueError(f"no shard {shard} is in the chunk table")
-        return rows
 
-
-def _compare(chunk: int, row: Any, stored: NDArray[np.uint8]) -> None:
-    checksum = int.from_bytes(stored.tobytes(), "little")
-    if checksum != int(row["crc32c"]):
-        raise ValueError(f"chunk {chunk}: crc32c {checksum:#010x}, expected {row['crc32c']:#010x}")
-
-
-def _parse_index(data: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    entries = np.frombuffer(data[:-CHECKSUM_BYTES].tobytes(), dtype="<u8")
-    return entries.reshape(-1, 2)
+def _parse_index(data: bytes) -> NDArray[np.uint64]:
+    return np.frombuffer(data[:-CHECKSUM_BYTES], dtype="<u8").reshape(-1, 2)
 
 
 def tabulate_array(directory: Path, num_chunks: int, per_shard: int) -> ChunkTable:
@@ -104,7 +73,7 @@ def tabulate_array(directory: Path, num_chunks: int, per_shard: int) -> ChunkTab
             size = file.seek(0, os.SEEK_END)
             if table.index_bytes:
                 file.seek(-table.index_bytes, os.SEEK_END)
-                index = _parse_index(np.frombuffer(file.read(), dtype=np.uint8))
+                index = _parse_index(file.read())
                 rows["offset"] = index[:, 0]
                 rows["length"] = np.where(index[:, 0] == NO_OFFSET, 0, index[:, 1])
             else:

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json
-import math
 import signal
 import sys
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from . import __version__
 from .cli_command import EXIT_CODES, Command, remedy
+from .cli_explain import explain
+from .cli_games import games
+from .cli_pack import keeps_policy, pack, print_policy
 from .cli_plan import plan
+from .cli_play import play
+from .cli_plot import plot
+from .cli_query import query
+from .cli_report import report
+from .cli_sample import sample
 from .cli_serve import serve
+from .cli_simulate import simulate
+from .cli_stats import stats
 from .cli_status import status
-from .errors import SolutionDamaged, SolverError, UsageError
+from .errors import SolutionDamaged
 from .options import DEFAULT_CHECK, DEFAULT_SAMPLE, DEFAULT_SHARE, KEEPS, LEVELS
 
 if TYPE_CHECKING:
     from .repair import Repairs
-    from .solution import BoardValue
 
 
 @click.group(
@@ -39,8 +45,18 @@ def main() -> None:
     """
 
 
+main.add_command(explain)
+main.add_command(games)
+main.add_command(pack)
 main.add_command(plan)
+main.add_command(play)
+main.add_command(plot)
+main.add_command(query)
+main.add_command(report)
+main.add_command(sample)
 main.add_command(serve)
+main.add_command(simulate)
+main.add_command(stats)
 main.add_command(status)
 _command = functools.partial(main.command, cls=Command)
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -53,7 +69,7 @@ _path_argument = click.argument("path", type=click.Path())
 
 @_command(example="solver2048 solve\nsolver2048 solve 3x3 --objective tile:512\n"
           "solver2048 solve 4x3 --max-age 300\n"
-          "solver2048 solve 4x3 --keep start --disk 60GiB")  # fmt: skip
+          "solver2048 solve 4x3 --keep start --disk 60GiB", resumes=True)  # fmt: skip
 @click.argument("shape", default="3x3")
 @click.option("--out", type=click.Path(), help="Directory.  [default: solutions/SHAPE]")
 @click.option("--threads", type=int, help="Number of threads.  [default: all processors]")
@@ -74,7 +90,7 @@ _path_argument = click.argument("path", type=click.Path())
 @click.option("--force", is_flag=True, help="Go on even if it is forecast not to fit.")
 @click.option("--keep", type=click.Choice(KEEPS),
               help="What stays; start: no sets, no values, but those of the start boards, and "
-              "counts.  [default: solution]")  # fmt: skip
+              "counts; policy: the best actions alone.  [default: solution]")  # fmt: skip
 @click.option(
     "--disk",
     metavar="SIZE",
@@ -103,7 +119,7 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
                   max_age=max_age)  # fmt: skip
     memory_bytes = parse_bytes(memory) if memory else None
     budget = None if disk is None else parse_bytes(disk)
-    check_mode(SolveOptions(keep=keep, values=values, disk=budget, check=check))
+    check_mode(SolveOptions(keep=keep, values=values, disk=budget, check=check, max_age=max_age))
     expected_counts = read_counts(expect_counts) if expect_counts else {}
     path = out or f"solutions/{board_shape.name}"
     click.get_current_context().params["path"] = path  # what an error's remedy names
@@ -129,6 +145,9 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
             show_progress=not quiet,
         )
         has_worked = solve_board(board_shape, path, options, lock=lock)
+    if keeps_policy(path):
+        print_policy(path, objective, has_worked, as_json)
+        return
     report = read_report(path, parse_objective(objective, board_shape))
     if as_json:
         click.echo(json.dumps(report))
@@ -141,87 +160,6 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
         click.echo(format_report(report))
         click.echo(f"  in {path}")
     check_published(report)
-
-
-@_command(example='solver2048 query solutions/3x3 "2 2 4 / . . . / . . 2"\n'
-          "solver2048 query solutions/3x3 --json - < boards.txt")  # fmt: skip
-@_path_argument
-@click.argument("boards", nargs=-1, required=True, metavar="BOARD...")
-@_objective_option
-@_json_option
-def query(path: str, boards: tuple[str, ...], objective: str, as_json: bool) -> None:
-    """Value, actions and best action of each BOARD; '-' reads one board a line.
-
-    Cells are divided by blanks or commas, rows by '/', and '.', '0' or '_' is an empty cell; or a
-    JSON list of rows.
-    """
-    from .solution import open_solution
-
-    failure: SolverError | None = None
-    with open_solution(path, objective) as solution:
-        for place, text in _board_texts(boards):
-            try:
-                answer = solution.query(text)
-            except SolverError as error:
-                if error.exit_code not in (3, 4, 5):
-                    raise
-                click.echo(f"error: {place}{error}", err=True)
-                failure = failure or error
-                continue
-            click.echo(
-                json.dumps(_board_json(answer))
-                if as_json
-                else _board_text(answer, objective, solution.rounding_bound)
-            )
-    if failure is not None:
-        sys.exit(failure.exit_code)
-
-
-def _board_texts(boards: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Boards, each with what to say before an error: which of several it is."""
-    for i, board in enumerate(boards, 1):
-        if board != "-":
-            yield f"board {i}: " if len(boards) > 1 else "", board
-            continue
-        if sys.stdin is None:
-            raise UsageError("there is no standard input to read boards from")
-        for number, raw in enumerate(sys.stdin.buffer, 1):
-            line = raw.decode("utf-8", errors="replace").strip("\ufeff \t\r\n")
-            if line:
-                yield f"line {number}: ", line
-
-
-def _board_json(answer: BoardValue) -> dict[str, Any]:
-    return {
-        "board": answer.board,
-        "age": answer.age,
-        "value": answer.value,
-        "best": answer.best,
-        "actions": {
-            name: action and dataclasses.asdict(action) for name, action in answer.actions.items()
-        },
-    }
-
-
-def _board_text(answer: BoardValue, objective: str, bound: float) -> str:
-    from .board import format_board
-
-    # As many decimals as are stored, give or take the last.
-    decimals = min(10, math.ceil(-math.log10(bound))) if bound else 10
-    lines = [f"{format_board(answer.board)}   age {answer.age}"]
-    lines.append(f"  value  {answer.value:,.{decimals}f}")
-    for name, action in answer.actions.items():
-        if action is None:
-            lines.append(f"    {name:<6}illegal")
-            continue
-        mark = "*" if name in answer.best else " "
-        terms = f"{action.reward:,.0f} + {action.afterstate_value:,.{decimals}f}"
-        lines.append(
-            f"  {mark} {name:<6}{action.value:,.{decimals}f}"
-            + (f"  = {terms}" if objective == "score" else "")
-        )
-    lines.append(f"  best   {' or '.join(answer.best) or 'none: the game is over'}")
-    return "\n".join(lines)
 
 
 @_command(example="solver2048 counts solutions/3x3 > counts.csv")
@@ -310,7 +248,7 @@ def sets(path: str, first: int | None, last: int | None, as_json: bool) -> None:
         click.echo(format_sizes(rows))
 
 
-@_command(example="solver2048 repair solutions/3x3")
+@_command(example="solver2048 repair solutions/3x3", resumes=True)
 @_path_argument
 @click.option("--threads", type=int, help="Number of threads.  [default: all processors]")
 @click.option("--quiet", is_flag=True, help="Show no progress.")

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from .errors import INTERRUPTED_EXIT_CODE, SolutionDamaged, SolverError
+from .location import is_url
 
 EXIT_CODES = """\b
 Exit codes:
@@ -20,14 +21,18 @@ Exit codes:
   3  malformed or impossible board 8  damaged
   4  unreachable board             9  not enough space or memory
   5  not solved (yet)             10  differs from a published figure
-130  interrupted
+130  interrupted                  11  a solution far away cannot be read
 """
 
 
 class Command(click.Command):
-    """A command whose help ends with its example as written, and whose errors are one line."""
+    """A command whose help ends with its example as written, and whose errors are one line.
 
-    def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:
+    resumes : whether the same command goes on where it was interrupted
+    """
+
+    def __init__(self, *args: Any, example: str = "", resumes: bool = False, **kwargs: Any) -> None:
+        self._resumes = resumes
         kwargs["epilog"] = "\b\nExample:\n" + "".join(f"  {line}\n" for line in example.split("\n"))
         super().__init__(*args, **kwargs)
 
@@ -37,7 +42,7 @@ class Command(click.Command):
         except SolverError as error:
             path = context.params.get("path")
             is_curable = path and isinstance(error, SolutionDamaged) and self.name != "repair"
-            advice = f"; {remedy(str(path))}" if is_curable else ""
+            advice = f"; {remedy(str(path))}" if is_curable and not is_url(str(path)) else ""
             click.echo(f"error: {error}{advice}", err=True)
             context.exit(error.exit_code)
         except MemoryError:
@@ -60,7 +65,8 @@ class Command(click.Command):
             # One is enough: another would only spoil the clean end.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
-            click.echo("interrupted; the same command goes on where it stopped", err=True)
+            advice = "; the same command goes on where it stopped" if self._resumes else ""
+            click.echo(f"interrupted{advice}", err=True)
             context.exit(INTERRUPTED_EXIT_CODE)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .cli_command import Command
-from .options import DEFAULT_IDS, DEFAULT_VALUES
+from .options import DEFAULT_IDS, DEFAULT_VALUES, PLANNED_KEEPS
 
 if TYPE_CHECKING:
     from .age_counts import AgeCounts
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.argument("shape", default="3x3")
 @click.option("--out", type=click.Path(), metavar="DIR",
               help="Where it would be solved.  [default: solutions/SHAPE]")  # fmt: skip
-@click.option("--keep", type=click.Choice(["solution", "start"]),
+@click.option("--keep", type=click.Choice(PLANNED_KEEPS),
               help="One mode alone: all is kept, or only the start values.")  # fmt: skip
 @click.option("--disk", metavar="BYTES",
               help="Disk it may take, such as 60GiB.  [default: what is free]")  # fmt: skip
@@ -60,7 +60,7 @@ def plan(shape: str, out: str | None, keep: str | None, disk: str | None, memory
 
     from .calibration import calibrate
     from .files import free_bytes
-    from .plan import KEEPS, Limits, make_plan
+    from .plan import Limits, make_plan
     from .plan_format import format_plan, plan_json
 
     counts, stored = _counts(board_shape, path, max_age, expected)
@@ -72,7 +72,7 @@ def plan(shape: str, out: str | None, keep: str | None, disk: str | None, memory
         objective=objective,
         values=values,
         ids=ids,
-        keeps=[keep] if keep else KEEPS,
+        keeps=[keep] if keep else PLANNED_KEEPS,
     )
     click.echo(json.dumps(plan_json(made)) if as_json else format_plan(made))
     if not made.fits:

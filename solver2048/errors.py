@@ -11,7 +11,8 @@ SolverError
 ├── SolutionDamaged       8  a stored part is missing or fails its checksum
 ├── SelfCheckFailed       8  a layer just computed differs from what the slow rules say
 ├── NoSpace               9  not enough disk or memory, or a write that failed
-└── PublishedMismatch    10  a result differs from a published figure
+├── PublishedMismatch    10  a result differs from a published figure
+└── RemoteFailed         11  a solution far away could not be read
 """
 
 from __future__ import annotations
@@ -65,6 +66,10 @@ class NoSpace(SolverError):
 
 class PublishedMismatch(SolverError):
     exit_code = 10
+
+
+class RemoteFailed(SolverError):
+    exit_code = 11
 
 
 INTERRUPTED_EXIT_CODE = 130

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import shutil
+from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from .errors import SolutionDamaged
+from .location import Location
 
 
 def dump_plain(record: dict[str, Any]) -> bytes:
@@ -49,9 +53,54 @@ def _check_regular(path: Path) -> None:
 
 def read_file(path: Path) -> bytes:
     """The bytes of a file that has to be there. Raises SolutionDamaged."""
+    with _reading(path) as file:
+        return file.read()
+
+
+class Directory(Location):
+    """The files below a directory; none stays open."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __str__(self) -> str:
+        return str(self._path)
+
+    def shown(self, name: str) -> str:
+        return str(self._path / name)
+
+    def read(self, name: str) -> bytes | None:
+        path = self._path / name
+        return read_file(path) if path.is_file() else None
+
+    def read_tail(self, name: str, num_bytes: int) -> tuple[bytes, int] | None:
+        path = self._path / name
+        if not path.is_file():
+            return None
+        with _reading(path) as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(size - num_bytes, 0))
+            return file.read(), size
+
+    def read_ranges(self, name: str, size: int, ranges: list[tuple[int, int]]) -> list[bytes]:
+        path = self._path / name
+        check_size(path, {"size": size})
+        with _reading(path) as file:
+            return [_read_range(file, *part) for part in ranges]
+
+
+def _read_range(file: BufferedReader, start: int, stop: int) -> bytes:
+    file.seek(start)
+    return file.read(stop - start)
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[BufferedReader]:
+    """A file that has to be there, opened. Raises SolutionDamaged."""
     _check_regular(path)
     try:
-        return path.read_bytes()
+        with open(path, "rb") as file:
+            yield file
     except FileNotFoundError:
         raise SolutionDamaged(f"{path} is missing") from None
     except OSError as error:
@@ -60,14 +109,8 @@ def read_file(path: Path) -> bytes:
 
 def file_digest(path: Path) -> str:
     """SHA-256 of a file that has to be there. Raises SolutionDamaged."""
-    _check_regular(path)
-    try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except FileNotFoundError:
-        raise SolutionDamaged(f"{path} is missing") from None
-    except OSError as error:
-        raise SolutionDamaged(f"{path}: {error.strerror}") from None
+    with _reading(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_size(path: Path, facts: dict[str, Any]) -> None:
@@ -80,9 +123,9 @@ def check_size(path: Path, facts: dict[str, Any]) -> None:
         raise SolutionDamaged(f"{path} has {size} bytes, expected {facts['size']}")
 
 
-def check_digest(path: Path, facts: dict[str, Any], digest: str | None = None) -> None:
+def check_digest(path: Path | str, facts: dict[str, Any], digest: str | None = None) -> None:
     """Raise SolutionDamaged unless the file, or `digest` of it, is what a manifest says."""
-    digest = digest or file_digest(path)
+    digest = digest or file_digest(Path(path))
     if digest != facts["sha256"]:
         raise SolutionDamaged(
             f"{path}: sha256 {digest[:16]}..., expected {facts['sha256'][:16]}..."
@@ -123,6 +166,30 @@ def move(source: Path, target: Path) -> None:
     sync_directory(target.parent)
 
 
+@contextlib.contextmanager
+def written_aside(path: Path) -> Iterator[BinaryIO]:
+    """A file that gets its name once it is whole; one that has it stays until then.
+
+    What is no regular file, such as a pipe, is written to as it is.
+    """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        with open(path, "wb") as stream:
+            yield stream
+        return
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        with open(temporary, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)
+
+
 def seal(directory: Path) -> dict[str, dict[str, Any]]:
     """Flush every file below a directory to the disk; returns size and digest of each."""
     files = {}
@@ -158,6 +225,17 @@ def free_bytes(path: str | os.PathLike[str]) -> int:
     while not place.exists():
         place = place.parent
     return shutil.disk_usage(place).free
+
+
+def directory_size(directory: Path) -> int:
+    """Bytes of all files below a directory, which others may write to meanwhile."""
+    size = 0
+    # What is being written may be renamed meanwhile: a walk passes over what is gone.
+    for place, _, names in os.walk(directory):
+        for name in names:
+            with contextlib.suppress(OSError):
+                size += os.lstat(os.path.join(place, name)).st_size
+    return size
 
 
 def format_size(num_bytes: float) -> str:

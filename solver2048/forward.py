@@ -112,7 +112,7 @@ def enumerate_layer(
     np.bitwise_or.at(states, starts >> np.uint64(6), np.uint64(1) << (starts & np.uint64(63)))
     workers.run(
         *(
-            _spawn_job(shape, window[age - 2**exponent], index, exponent, states)
+            spawn_job(shape, window[age - 2**exponent], index, exponent, states)
             for exponent in SPAWN_EXPONENTS
             if age - 2**exponent >= min(START_AGES.values())
         )
@@ -128,7 +128,7 @@ def enumerate_layer(
     return Layer(index, states, afterstates, counts)
 
 
-def _spawn_job(
+def spawn_job(
     shape: Shape,
     below: AfterstateLayer,
     index: LayerIndex,

@@ -6,15 +6,16 @@ import functools
 
 from .age_counts import count_ages
 from .background import BackgroundWriter, RunTimer
+from .band_builder import BandBuilder
 from .bands import bands_of, slots_per_age
 from .errors import PublishedMismatch, SelfCheckFailed
 from .forward import AfterstateLayer, Layer, enumerate_layer
 from .layer import Band, LayerCounts
 from .layer_index import build_layer_index
-from .layer_sets import BandBuilder, LayerSets
+from .layer_sets import LayerSets
 from .options import DEFAULT_DISK, SolveOptions
 from .progress import Progress
-from .progress_log import ProgressLog
+from .progress_log import AGAIN, ProgressLog
 from .rates import FORWARD
 from .records import SETS
 from .scratch import Scratch
@@ -112,8 +113,7 @@ class _Enumeration:
         work = sum(self._work[age] for band in bands for age in self._ages(band))
         log = self._log
         if log:
-            whole = sum(self._work.values())
-            log.begin("forward", whole - work, whole)
+            self._begin(log, bands, AGAIN if is_again else "forward")
         reached = 0
         with (
             RunTimer(self._store, name) as timer,
@@ -146,6 +146,14 @@ class _Enumeration:
             writer.finish()
             if log:
                 log.saved(reached)
+
+    def _begin(self, log: ProgressLog, bands: list[Band], name: str) -> None:
+        """Bands of the pass that are not stored are left; of one again, those below as well."""
+        left = bands
+        if name == AGAIN:
+            left = [band for band in self._sets.dropped if band.first <= bands[-1].first]
+        work = sum(self._work[age] for band in left for age in self._ages(band))
+        log.begin(name, work, sum(self._work.values()), alike="forward")
 
     def _ages(self, band: Band) -> range:
         return range(band.first, min(band.last, self._max_age) + 1, 2)

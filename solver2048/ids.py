@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from elias_fano import DamagedSet, PartitionedEliasFano, encode_bitmap, encode_members
 from elias_fano.bits import empty_bitmap
+from elias_fano.interface import HEADER_WORDS
 
 from .bands import slots_per_age
 from .errors import UsageError
@@ -58,6 +59,11 @@ OPEN_INDICES = 32
 Words = NDArray[np.uint64]
 Part = slice | Words
 """A part of an array: a range, or positions."""
+
+
+def directory_words(num_members: int) -> int:
+    """Words of a set's header and directory, which come first."""
+    return HEADER_WORDS + 2 * -(-num_members // PARTITION_MEMBERS)
 
 
 class Ids(ABC):

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .band_reader import MANIFEST
 from .errors import SolutionDamaged
 from .findings import Findings
 from .layer import Band, LayerCounts
+from .layer_statistics import LayerStatistics
 from .records import SETS
-from .store import MANIFEST, Store
+from .store import Store
 
 COUNTS = "counts"
 
@@ -102,14 +104,22 @@ class StatisticsBuilder:
     def __init__(self, band: Band) -> None:
         self._band = band
         self._max: dict[int, float] = {}
+        self._statistics: dict[int, dict[str, Any]] = {}
 
     def add(self, age: int, values: NDArray[np.float64], *_: object) -> None:
         """Take note of a layer's values."""
         self._max[age] = float(values.max(initial=0.0))
 
+    def note(self, age: int, statistics: LayerStatistics) -> None:
+        """Take note of what its states say together."""
+        self._statistics[age] = vars(statistics)
+
     def commit(self, store: Store, kind: str) -> None:
         """Write the band's record."""
-        layers = [{"age": age, "max": self._max[age]} for age in self._band.ages]
+        layers = [
+            {"age": age, "max": self._max[age], "statistics": self._statistics[age]}
+            for age in self._band.ages
+        ]
         store.write_record(
             record_name(kind, self._band),
             {

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+import bisect
+import functools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,61 +13,26 @@ from numpy.typing import NDArray
 from elias_fano import DamagedSet, PartitionedEliasFano
 from elias_fano.interface import WordSource
 
+from .band_builder import NAMES
 from .bands import bands_of
+from .cache import Cache
 from .errors import NotSolved, SolutionDamaged, UsageError
-from .forward import Layer
-from .ids import Ids, Part, make_ids
+from .ids import Ids, Part, directory_words, make_ids
 from .kept_records import COUNTS, read_kept
 from .layer import Band, LayerCounts
 from .records import SETS
 from .shape import SHAPES, Shape
 from .store import Store
-from .stored_array import ArrayToWrite
+from .stored_array import StoredArray
 
-NAMES = ("states", "afterstates")
+MAX_OPEN_LAYERS = 4096
+"""Layers whose counts are kept."""
 
-MAX_OPEN_SETS = 256
+OPEN_BYTES = 32 << 20
+"""Of directories of sets to keep, and of chunk tables."""
 
-
-class BandBuilder:
-    """Collects the sets of a band's layers, upward, for `Store.write_band`."""
-
-    def __init__(self, ids: Ids) -> None:
-        self._ids = ids
-        self._words: dict[str, list[NDArray[np.uint64]]] = {name: [] for name in NAMES}
-        self._num_words = dict.fromkeys(NAMES, 0)
-        self._records: list[dict[str, Any]] = []
-
-    def add(self, layer: Layer) -> None:
-        record: dict[str, Any] = dict(vars(layer.counts))
-        for name, bitmap in zip(NAMES, (layer.states, layer.afterstates), strict=True):
-            words = self._ids.encode(layer.index, bitmap)
-            start = self._num_words[name]
-            record[f"{name}_words"] = [start, start + len(words)]
-            self._num_words[name] += len(words)
-            self._words[name].append(words)
-        self._records.append(record)
-
-    @property
-    def counts(self) -> list[LayerCounts]:
-        """Counts of the layers so far."""
-        return [LayerCounts.from_record(record) for record in self._records]
-
-    @property
-    def num_bytes(self) -> int:
-        """Size of the sets before they are compressed."""
-        return 8 * sum(self._num_words.values())
-
-    def commit(self, store: Store, band: Band, is_complete: bool, parents: dict[str, str]) -> None:
-        """Write the band; `is_complete` unless it was cut short of its last age."""
-        arrays = {name: ArrayToWrite("words", _joined(self._words[name])) for name in NAMES}
-        record = {"is_complete": is_complete, "layers": self._records, "parents": parents}
-        store.write_band(SETS, band, arrays, record)
-
-
-def _joined(pieces: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
-    # A band of one layer, the largest there are, is not copied.
-    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+SMALL_WORDS = 1 << 15
+"""A set up to this long is read at once; it is that of a chunk."""
 
 
 class _Part:
@@ -80,6 +47,11 @@ class _Part:
     def __getitem__(self, index: slice) -> NDArray[np.uint64]:
         start, stop, _ = index.indices(len(self))
         return self._source[self._start + start : self._start + stop]
+
+
+def _open_bytes(stored: PartitionedEliasFano) -> int:
+    # Its directory, and the search tree over it.
+    return 16 * directory_words(len(stored))
 
 
 def check_parents(store: Store, kind: str, band: Band) -> None:
@@ -123,11 +95,13 @@ class StoredBand:
 
 
 def stored_shape(store: Store) -> Shape:
-    """The shape a store holds. Raises NoSolution, SolutionDamaged."""
+    """The shape a store holds, whose bands it knows then. Raises NoSolution, SolutionDamaged."""
     name = store.identity().get("shape")
     if name not in SHAPES:
-        raise SolutionDamaged(f"{store.path} holds a board of unknown shape {name!r}")
-    return SHAPES[name]
+        raise SolutionDamaged(f"{store.location} holds a board of unknown shape {name!r}")
+    shape = SHAPES[name]
+    store.bands = bands_of(shape)
+    return shape
 
 
 def _stored_ids(store: Store, shape: Shape) -> Ids:
@@ -135,97 +109,152 @@ def _stored_ids(store: Store, shape: Shape) -> Ids:
     try:
         return make_ids(str(store.identity().get("ids")), shape)
     except UsageError as error:
-        raise SolutionDamaged(f"{store.path}: {error}") from None
+        raise SolutionDamaged(f"{store.location}: {error}") from None
+
+
+class _Census(NamedTuple):
+    """What there is of a solution, by a look at every band."""
+
+    bands: list[Band]
+    dropped: list[Band]
+    dropped_bytes: dict[str, int]
+    records: dict[int, dict[str, Any]]
+    gaps: list[Band]
 
 
 class LayerSets:
     """The stored sets of a solution, by age; of `among` alone if bands are given.
 
+    Where the sets have a catalogue, all bands are there and each is read when it is asked for. Else
+    the first question takes a look at all of them, and what is stored later is not seen. Safe for
+    several threads.
+
     ids : what its sets hold
-    bands : the stored bands, upward; the last may be cut short
-    dropped : bands of which only the counts are there
-    gaps : bands that are not there though one above them is
     """
 
     def __init__(self, store: Store, among: Iterable[Band] | None = None) -> None:
         self.store = store
         self.shape: Shape = stored_shape(store)
         self.ids: Ids = _stored_ids(store, self.shape)
-        self.bands: list[Band] = []
-        self.dropped: list[Band] = []
-        self.dropped_bytes: dict[str, int] = {}
-        self._records: dict[int, dict[str, Any]] = {}
-        self._band_of: dict[int, Band] = {}
-        self._arrays: dict[tuple[Band, str], WordSource] = {}
-        self._opened: dict[tuple[int, str], PartitionedEliasFano] = {}
+        self._among = None if among is None else list(among)
+        self._layers: Cache[Band, dict[int, dict[str, Any]]] = Cache(MAX_OPEN_LAYERS, len)
+        self._arrays: Cache[tuple[Band, str], StoredArray] = Cache(OPEN_BYTES, lambda a: a.nbytes)
+        self._opened: Cache[tuple[int, str], PartitionedEliasFano] = Cache(OPEN_BYTES, _open_bytes)
+
+    @functools.cached_property
+    def _census(self) -> _Census | None:
+        """What there is, None if everything is."""
+        among = self._among
+        keeps_start_alone = self.store.keeps_start_alone
+        if among is None and not keeps_start_alone and self.store.has_catalogue(SETS):
+            return None
+        census = _Census([], [], {}, {}, [])
         missing = []
-        may_be_dropped = store.keeps_start_alone
-        for band in bands_of(self.shape) if among is None else among:
-            manifest = store.manifest(SETS, band)
-            if manifest is None:
-                if not (may_be_dropped and self._add_dropped(band)):
-                    missing.append(band)
-                continue
-            self.bands.append(band)
-            for record in manifest["layers"]:
-                self._records[int(record["age"])] = record
-                self._band_of[int(record["age"])] = band
+        for band in self.store.bands if among is None else among:
+            manifest = self.store.manifest(SETS, band)
+            if manifest is not None:
+                census.bands.append(band)
+                census.records.update((int(r["age"]), r) for r in manifest["layers"])
+            elif not (keeps_start_alone and self._add_dropped(census, band)):
+                missing.append(band)
+        max_age = max(census.records, default=0)
         # Looked for again: a solve that goes on meanwhile adds bands in order.
-        self.gaps = [
+        census.gaps.extend(
             band
             for band in missing
-            if band.first < self.max_age and store.manifest(SETS, band) is None
-        ]
+            if band.first < max_age and self.store.manifest(SETS, band) is None
+        )
+        return census
 
-    def _add_dropped(self, band: Band) -> bool:
+    def _add_dropped(self, census: _Census, band: Band) -> bool:
         record = read_kept(self.store, COUNTS, band)
         if record is not None:
-            self.dropped.append(band)
-            self._records |= {int(layer["age"]): layer for layer in record["layers"]}
+            census.dropped.append(band)
+            census.records.update((int(layer["age"]), layer) for layer in record["layers"])
             for name, size in record["bytes"].items():
-                self.dropped_bytes[name] = self.dropped_bytes.get(name, 0) + size
+                census.dropped_bytes[name] = census.dropped_bytes.get(name, 0) + size
         return record is not None
+
+    @property
+    def bands(self) -> Sequence[Band]:
+        """The stored bands, upward; the last may be cut short."""
+        return self._census.bands if self._census else self.store.bands
+
+    @property
+    def dropped(self) -> list[Band]:
+        """Bands of which only the counts are there."""
+        return self._census.dropped if self._census else []
+
+    @property
+    def dropped_bytes(self) -> dict[str, int]:
+        """Bytes that each part of the dropped bands took."""
+        return self._census.dropped_bytes if self._census else {}
+
+    @property
+    def gaps(self) -> list[Band]:
+        """Bands that are not there though one above them is."""
+        return self._census.gaps if self._census else []
 
     @property
     def max_age(self) -> int:
         """The largest age stored, 0 if there is none."""
-        return max(self._records, default=0)
+        return max(self._census.records, default=0) if self._census else self.shape.top_age
 
     def counts(self) -> list[LayerCounts]:
         """Counts of every stored age, upward."""
-        return [LayerCounts.from_record(self._records[age]) for age in sorted(self._records)]
+        if self._census:
+            records = self._census.records
+        else:
+            records = {age: r for band in self.bands for age, r in self._read_layers(band).items()}
+        return [LayerCounts.from_record(records[age]) for age in sorted(records)]
 
     def layer_counts(self, age: int) -> LayerCounts:
         return LayerCounts.from_record(self._record(age))
 
+    def band_of(self, age: int) -> Band:
+        """The band of an age whose set is stored. Raises NotSolved, SolutionDamaged."""
+        self._record(age)
+        bands = self.bands
+        number = bisect.bisect_right(bands, age, key=lambda band: band.first) - 1
+        if number < 0 or age not in bands[number].ages:
+            raise NotSolved(f"age {age}: only its counts were kept")
+        return bands[number]
+
     def _record(self, age: int) -> dict[str, Any]:
-        if age not in self._records:
+        if self._census:
+            records = self._census.records
+        else:
+            number = bisect.bisect_right(self.store.bands, age, key=lambda band: band.first) - 1
+            band = self.store.bands[max(number, 0)]
+            records = self._layers.find(band, lambda: self._read_layers(band))
+        if age not in records:
             for band in self.gaps:
                 if age in band.ages:
                     raise SolutionDamaged(f"age {age}: {SETS}/{band.name}, the band is missing")
             raise NotSolved(f"age {age} is not enumerated; ages up to {self.max_age} are")
-        return self._records[age]
+        return records[age]
+
+    def _read_layers(self, band: Band) -> dict[int, dict[str, Any]]:
+        """The records of a band's layers by age."""
+        manifest = self.store.manifest(SETS, band) or {"layers": []}
+        return {int(record["age"]): record for record in manifest["layers"]}
 
     def open(self, age: int, name: str) -> PartitionedEliasFano:
         """The set of the states or afterstates of an age, read by partitions."""
-        key = (age, name)
-        if key not in self._opened:
-            self._record(age)
-            if age not in self._band_of:
-                raise NotSolved(f"age {age}: only its counts were kept")
-            source = self._array(self._band_of[age], name)
-            if len(self._opened) >= MAX_OPEN_SETS:
-                self._opened.clear()
-            self._opened[key] = self._set(source, age, name)
-        return self._opened[key]
+        return self._opened.find((age, name), lambda: self._open(age, name))
 
-    def _array(self, band: Band, name: str) -> WordSource:
-        key = (band, name)
-        if key not in self._arrays:
-            if len(self._arrays) >= MAX_OPEN_SETS:
-                self._arrays.clear()
-            self._arrays[key] = self.store.open_array(SETS, band, name)
-        return self._arrays[key]
+    def _open(self, age: int, name: str) -> PartitionedEliasFano:
+        band = self.band_of(age)
+        array = self._arrays.find((band, name), lambda: self.store.open_array(SETS, band, name))
+        start, stop = self._record(age)[f"{name}_words"]
+        # All of a small set, or else its directory: one range of bytes.
+        num_words = max(directory_words(self._num_members(age, name)), SMALL_WORDS)
+        _ = array[start : min(start + num_words, stop)]
+        return self._set(array, age, name)
+
+    def _num_members(self, age: int, name: str) -> int:
+        counts = self.layer_counts(age)
+        return counts.state_members if name == "states" else counts.afterstate_members
 
     def read_band(self, band: Band) -> StoredBand:
         """All sets of a band, checked against the manifest's digests. Raises SolutionDamaged."""
@@ -235,15 +264,13 @@ class LayerSets:
             self.ids,
             {
                 (age, name): self._set(words[name], age, name)
-                for age in band.ages
-                if age in self._band_of
+                for age in self._read_layers(band)
                 for name in NAMES
             },
         )
 
     def _set(self, source: WordSource, age: int, name: str) -> PartitionedEliasFano:
-        counts = self.layer_counts(age)
-        members = counts.state_members if name == "states" else counts.afterstate_members
+        members = self._num_members(age, name)
         try:
             stored = PartitionedEliasFano(_Part(source, *self._record(age)[f"{name}_words"]))
         except DamagedSet as error:

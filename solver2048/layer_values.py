@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from .bands import bands_of
+from .cache import Cache
 from .errors import NotSolved, SolutionDamaged
 from .layer import Band
-from .layer_sets import LayerSets, StoredBand, check_parents
+from .layer_sets import MAX_OPEN_LAYERS, OPEN_BYTES, LayerSets, StoredBand, check_parents
 from .objective import Objective
 from .records import OBJECTIVE, RESULT, SETS
 from .store import Store
@@ -78,14 +81,26 @@ def stored_objectives(store: Store) -> list[str]:
     return names
 
 
+class _ValuedLayer(NamedTuple):
+    """Where the values of a layer lie in its band's array, and the largest of them."""
+
+    start: int
+    stop: int
+    max: float
+
+
 class Values:
-    """The stored values of one objective, by age."""
+    """The stored values of one objective, by age. Safe for several threads.
+
+    result : what the finished objective says, None before
+    """
 
     def __init__(self, sets: LayerSets, objective: Objective) -> None:
+        self._sets = sets
         self._store = sets.store
         self.objective = objective
         self.kind = objective.values_kind
-        record = self._store.read_record(f"{self.kind}/{OBJECTIVE}")
+        record = self._store.record(self.kind, OBJECTIVE)
         if record is None:
             there = ", ".join(stored_objectives(self._store)) or "none yet: forward pass only"
             raise NotSolved(
@@ -94,40 +109,72 @@ class Values:
                 f"{objective.name} --out {self._store.path}` computes them"
             )
         self.format = parse_value_format(str(record.get("values")), objective.max_value(sets.shape))
-        self._arrays: dict[Band, StoredArray] = {}
-        self._places: dict[int, tuple[Band, int, int]] = {}
-        self.bands: list[Band] = []
-        self.max_value = 0.0
-        for band in sets.bands:
-            manifest = self._store.manifest(self.kind, band)
-            if manifest is None:
-                continue
-            self.bands.append(band)
-            for layer in manifest["layers"]:
-                start, stop = (int(i) for i in layer["values"])
-                age = int(layer["age"])
-                if stop - start != sets.layer_counts(age).afterstate_members:
-                    raise SolutionDamaged(f"age {age}: {stop - start} values for another set")
-                self._places[age] = (band, start, stop)
-                self.max_value = max(self.max_value, float(layer["max"]))
-        self.result = self._store.read_record(f"{self.kind}/{RESULT}")
+        self._arrays: Cache[Band, StoredArray] = Cache(OPEN_BYTES, lambda array: array.nbytes)
+        self._layers: Cache[Band, dict[int, _ValuedLayer]] = Cache(MAX_OPEN_LAYERS, len)
+        self.result = self._store.record(self.kind, RESULT)
         identity = self._store.kind_identity(self.kind)
         if self.result and self.result.get("identity") != identity:
             raise SolutionDamaged(f"{self.kind}/{RESULT} is of another solution")
-        missing = set(bands_of(sets.shape)) - set(self.bands)
-        if self.result and missing:
-            raise SolutionDamaged(f"{self.kind}/{min(missing).name}: the band is missing")
+
+    @property
+    def bands(self) -> list[Band]:
+        """The bands whose values are stored, upward."""
+        return [band for band in self._sets.bands if self._read_layers(band)]
+
+    @functools.cached_property
+    def max_value(self) -> float:
+        """The largest value stored, 0 if there is none."""
+        if self.result:
+            return float(self.result["max_value"])
+        layers = (self._read_layers(band).values() for band in self._sets.bands)
+        return max((layer.max for of_band in layers for layer in of_band), default=0.0)
+
+    def _read_layers(self, band: Band) -> dict[int, _ValuedLayer]:
+        """The layers of a band by age; none if its values are not stored."""
+        manifest = self._store.manifest(self.kind, band)
+        if manifest is None and self.result:
+            raise SolutionDamaged(f"{self.kind}/{band.name}: the band is missing")
+        layers = {}
+        for record in manifest["layers"] if manifest else ():
+            age, (start, stop) = int(record["age"]), map(int, record["values"])
+            if stop - start != self._sets.layer_counts(age).afterstate_members:
+                raise SolutionDamaged(f"age {age}: {stop - start} values for another set")
+            layers[age] = _ValuedLayer(start, stop, float(record["max"]))
+        return layers
 
     def check_parents(self, band: Band) -> None:
         """Make sure that a band's values belong to the sets stored. Raises SolutionDamaged."""
         check_parents(self._store, self.kind, band)
 
+    def read_band(self, band: Band) -> NDArray[Any]:
+        """All values of a band as stored, past the cache. Raises SolutionDamaged."""
+        return self._open(band).read()
+
+    def places(self, age: int) -> tuple[int, int]:
+        """Where an age's values begin and end among those of its band."""
+        layer = self._layer(age)
+        return layer.start, layer.stop
+
     def take(self, age: int, positions: NDArray[np.int64]) -> NDArray[np.float64]:
         """Values of the afterstates at the given positions of their layer's set."""
-        if age not in self._places:
+        return self.format.decode(self._array(age).take(positions + self._layer(age).start))
+
+    def read(self, age: int) -> NDArray[Any]:
+        """All values of a layer, as stored, in the order of its set."""
+        layer = self._layer(age)
+        return self._array(age)[layer.start : layer.stop]
+
+    def _layer(self, age: int) -> _ValuedLayer:
+        band = self._sets.band_of(age)
+        layers = self._layers.find(band, lambda: self._read_layers(band))
+        if age not in layers:
             raise NotSolved(f"age {age} has no values yet; `solve` goes on where it stopped")
-        band, start, _ = self._places[age]
-        if band not in self._arrays:
-            self.check_parents(band)
-            self._arrays[band] = self._store.open_array(self.kind, band, NAME, self.format.missing)
-        return self.format.decode(self._arrays[band].take(positions + start))
+        return layers[age]
+
+    def _array(self, age: int) -> StoredArray:
+        band = self._sets.band_of(age)
+        return self._arrays.find(band, lambda: self._open(band))
+
+    def _open(self, band: Band) -> StoredArray:
+        self.check_parents(band)
+        return self._store.open_array(self.kind, band, NAME, self.format.missing)

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TextIO
 
 from .errors import NoSolution, SolutionInUse
+from .location import check_directory
 
 NAME = "lock"
 SOLUTION_NAME = "solution.json"
@@ -32,6 +33,7 @@ class DirectoryLock:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, is_made: bool = False) -> None:
+        check_directory(path)
         self.path = Path(path)
         self._is_made = is_made
         self._file: TextIO | None = None

@@ -12,8 +12,12 @@ DEFAULT_SPAWN4 = 0.1
 DEFAULT_VALUES = "float32"
 DEFAULT_IDS = "index"
 
-KEEPS = ("solution", "start")
-"""What stays of a solve: sets and values, or the start values, counts and statistics alone."""
+PLANNED_KEEPS = ("solution", "start")
+KEEPS = (*PLANNED_KEEPS, "policy")
+"""What stays of a solve: sets and values; the start values, counts and statistics; or a policy."""
+
+REACHES = ("all", "optimal")
+"""The states of a policy table: all, or those that optimal play meets from a random start."""
 DEFAULT_DISK = 60 << 30
 DEFAULT_CHECK = 0.01
 
@@ -74,9 +78,11 @@ def check_mode(options: SolveOptions) -> None:
     """Raise UsageError for options of `keep`, `disk` and `check` that contradict each other."""
     if options.keep not in (None, *KEEPS):
         raise UsageError(f"keep {options.keep!r} is none of {', '.join(KEEPS)}")
-    if options.keep == "start" and options.values is not None:
-        raise UsageError(f"values {options.values}: keep start stores no other values")
-    if options.keep == "solution" and options.disk is not None:
+    if options.keep in ("start", "policy") and options.values is not None:
+        raise UsageError(f"values {options.values}: keep {options.keep} stores no other values")
+    if options.keep == "policy" and options.max_age is not None:
+        raise UsageError("a policy needs all ages: leave max age out")
+    if options.keep in ("solution", "policy") and options.disk is not None:
         raise UsageError("a budget of disk space is for keep start")
     if options.disk is not None and options.disk < 1:
         raise UsageError(f"disk {options.disk}: a number of bytes is needed")

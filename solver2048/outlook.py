@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +11,11 @@ from numpy.typing import NDArray
 from .age_counts import AgeCounts
 from .amounts import default_memory_bytes
 from .errors import NoSpace
-from .files import free_bytes
+from .files import directory_size, free_bytes
 from .footprint import Footprint, compute_footprint
-from .options import DEFAULT_VALUES, SolveOptions
-from .plan import Forecast, missing_amounts
+from .options import DEFAULT_DISK, DEFAULT_VALUES, SolveOptions
+from .plan import Forecast, Limits, missing_amounts, peak_memory
+from .progress_log import AGAIN
 from .rates import default_rates
 from .records import SETS, Records
 from .workers import available_threads
@@ -28,8 +30,6 @@ class Outlook:
     """
 
     seconds: dict[str, float]
-    memory_bytes: int
-    disk_bytes: int
     overlaps: bool
 
 
@@ -39,41 +39,66 @@ def check_fits(
     """The outlook for a solve of the ages counted; only what is not stored yet has to fit.
 
     kind : the kind of the objective's values
+    options : `keep` says what stays of it; `disk` is set where that is the start alone
     Raises NoSpace if it does not fit, unless `options.force`.
     """
     footprint = compute_footprint(counts, ids, options.values or DEFAULT_VALUES)
     forecast = Forecast(counts, default_rates(options.threads or available_threads()), footprint)
+    needs = _start_needs if options.keep == "start" else _solution_needs
+    seconds, memory, disk = needs(records, kind, forecast, options)
+    limit = options.memory_bytes or default_memory_bytes()
+    missing = missing_amounts(disk, free_bytes(records.path), memory.least, limit)
+    if missing and not options.force:
+        name = counts.shape.name
+        smaller = ", choose a smaller --disk" if options.disk else ""
+        raise NoSpace(
+            f"{name} in {records.path} needs about {' and '.join(missing)}; "
+            f"see `solver2048 plan {name}`{smaller}, or go on with --force"
+        )
+    return Outlook(seconds, memory.usual <= limit)
+
+
+class _Memory(NamedTuple):
+    """Peak memory: as usual, and without overlap of bands."""
+
+    usual: float
+    least: float
+
+
+def _solution_needs(
+    records: Records, kind: str, forecast: Forecast, options: SolveOptions
+) -> tuple[dict[str, float], _Memory, float]:
+    """Seconds by pass of the whole solve; memory, and disk, of what is not stored yet."""
+    footprint = forecast.footprint
     new_sets = _missing_bands(records, SETS, footprint)
-    new_values = _missing_bands(records, kind, footprint) & counts.is_complete
-    usual, least = (
-        float(np.maximum(new_sets * forward, new_values * backward).max())
-        for forward, backward in (
-            (footprint.forward, footprint.backward),
-            (footprint.forward_apart, footprint.backward_apart),
+    new_values = _missing_bands(records, kind, footprint) & forecast.has_values
+    memory = _Memory(
+        *(
+            float(np.maximum(new_sets * forward, new_values * backward).max())
+            for forward, backward in (
+                (footprint.forward, footprint.backward),
+                (footprint.forward_apart, footprint.backward_apart),
+            )
         )
     )
     disk = float((new_sets * footprint.sets + new_values * footprint.values).sum())
-    limit = options.memory_bytes or default_memory_bytes()
-    missing = missing_amounts(
-        disk + forecast.scratch if disk else 0.0, free_bytes(records.path), least, limit
-    )
-    if missing and not options.force:
-        name = counts.shape.name
-        raise NoSpace(
-            f"{name} in {records.path} needs about {' and '.join(missing)}; "
-            f"see `solver2048 plan {name}`, or go on with --force"
-        )
-    seconds = {"forward": float(forecast.forward.sum())}
-    at_rest = float(footprint.sets.sum())
-    if counts.is_complete:
-        seconds["backward"] = float(forecast.backward.sum())
-        at_rest += float(footprint.values.sum())
-    return Outlook(
-        seconds=seconds,
-        memory_bytes=int(usual if usual <= limit else least),
-        disk_bytes=int(at_rest),
-        overlaps=usual <= limit,
-    )
+    if disk:
+        disk += forecast.scratch + forecast.kept
+    return forecast.seconds(), memory, disk
+
+
+def _start_needs(
+    records: Records, kind: str, forecast: Forecast, options: SolveOptions
+) -> tuple[dict[str, float], _Memory, float]:
+    """The same where the start values alone are kept, within the budget of `options`."""
+    budget = float(options.disk or DEFAULT_DISK)
+    mode = forecast.start(Limits(np.inf, budget))
+    memory = _Memory(*peak_memory(forecast.footprint, forecast.has_values))
+    there = sum(directory_size(records.path / name) for name in (SETS, "scratch"))
+    seconds = forecast.seconds()
+    if forecast.has_values:
+        seconds[AGAIN] = mode.redone_share * seconds["forward"]
+    return seconds, memory, max(mode.disk_peak_bytes - there, 0)
 
 
 def _missing_bands(records: Records, kind: str, footprint: Footprint) -> NDArray[np.bool_]:

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .age_counts import AgeCounts
+from .bands import kept_checkpoints
 from .files import format_size
 from .footprint import Footprint, compute_footprint
+from .options import PLANNED_KEEPS
 from .rates import Rates
 
 Floats = NDArray[np.float64]
-
-KEEPS = ("solution", "start")
 
 NUM_ROWS = 16
 CHECKPOINT_SECONDS = 300.0
@@ -111,7 +111,7 @@ def make_plan(
     objective: str,
     values: str,
     ids: str,
-    keeps: Iterable[str] = KEEPS,
+    keeps: Iterable[str] = PLANNED_KEEPS,
 ) -> Plan:
     """The forecast of a solve of the ages counted; only the forward pass unless that is all."""
     forecast = Forecast(counts, rates, compute_footprint(counts, ids, values))
@@ -136,39 +136,51 @@ def make_plan(
 class Forecast:
     """Seconds by age, and bytes by band, of a solve of the ages counted.
 
-    forward, backward : seconds by age; scratch : bytes of checkpoints, and what must stay free
+    forward, backward : seconds by age; scratch : bytes of checkpoints, and what must stay free;
+    kept : bytes of the checkpoints that mode ``solution`` keeps
     """
 
     def __init__(self, counts: AgeCounts, rates: Rates, footprint: Footprint) -> None:
-        self._counts, self._rates, self._footprint = counts, rates, footprint
+        self._counts, self._rates, self.footprint = counts, rates, footprint
+        self.has_values = counts.is_complete
         self.forward = rates.seconds(rates.forward, counts)
         self.backward = np.zeros(len(self.forward))
         self._values = np.zeros(len(footprint.values))
-        if counts.is_complete:
+        if self.has_values:
             self.backward = rates.seconds(rates.backward, counts)
             self._values = footprint.values
         # No checkpoint before its time; after every band at most.
         shares = np.minimum(self._per_band(self.backward) / CHECKPOINT_SECONDS, 1.0)
         self._checkpoints = float((shares * footprint.states_pair).sum())
+        kept = kept_checkpoints(counts.shape) if counts.is_complete else ()
+        is_kept = [band in kept for band in footprint.bands]
+        self.kept = float(footprint.states_pair[is_kept].sum())
         is_long = self.backward.sum() > CHECKPOINT_SECONDS
         # The new one is whole before the old one goes.
         self.scratch = SPARE_BYTES + (2 * footprint.states_pair.max() if is_long else 0.0)
 
+    def seconds(self) -> dict[str, float]:
+        """Seconds of each pass where all is kept."""
+        passes = {"forward": float(self.forward.sum())}
+        if self.has_values:
+            passes["backward"] = float(self.backward.sum())
+        return passes
+
     def _per_band(self, of_ages: Floats) -> Floats:
-        starts = [self._counts.place(band.first) for band in self._footprint.bands]
+        starts = [self._counts.place(band.first) for band in self.footprint.bands]
         total: Floats = np.add.reduceat(of_ages, starts)
         return total
 
     def solution(self, limits: Limits) -> ModePlan:
         """All is kept."""
-        at_rest = float(self._footprint.sets.sum() + self._values.sum())
+        at_rest = float(self.footprint.sets.sum() + self._values.sum()) + self.kept
         peak = at_rest + self.scratch
         disk = _Disk(at_rest, peak, at_rest + self._checkpoints, needed=peak)
         return self._mode("solution", limits, self.forward.sum(), self.backward.sum(), disk)
 
     def start(self, limits: Limits) -> ModePlan:
         """Nothing but the start values is kept; what no longer fits is enumerated twice."""
-        sets, rates, counts = self._footprint.sets, self._rates, self._counts
+        sets, rates, counts = self.footprint.sets, self._rates, self._counts
         is_redone, seeds = redone_bands(sets, limits.disk - self.scratch - RESULT_BYTES)
         written = self._per_band(self.forward)
         unwritten = self._per_band(rates.seconds(rates.forward, counts, is_written=False))
@@ -195,7 +207,7 @@ class Forecast:
         disk: _Disk,
         redone_share: float = 0.0,
     ) -> ModePlan:
-        usual, least = peak_memory(self._footprint, self._counts.is_complete)
+        usual, least = peak_memory(self.footprint, self._counts.is_complete)
         if backward:
             backward += self._checkpoints * self._rates.checkpoint_byte
         return ModePlan(
@@ -223,7 +235,7 @@ class Forecast:
 
     def rows(self) -> Iterable[AgeRow]:
         """Ranges of ages, of about as many ages each."""
-        counts, footprint = self._counts, self._footprint
+        counts, footprint = self._counts, self.footprint
         forward, backward = self._per_band(self.forward), self._per_band(self.backward)
         memory = footprint.forward
         if counts.is_complete:

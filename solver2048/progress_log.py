@@ -3,12 +3,14 @@
 No part of the solution, and nothing depends on it. A line has `time`, `event` (start, progress,
 end), `process`, and once a pass runs:
 
-    pass, age                  ages go up in the forward pass and down in the backward pass
+    pass, age                  ages go up in the forward pass and down in the backward pass;
+                               "forward again" where only the start values are kept
     states, states_per_second  of this run of the pass
     pass_fraction, fraction    of the forecast work of the pass, and of the whole solve
     eta_seconds                for all that is left, null before anything is known
     spent_seconds              by pass, over all runs
     forecast_seconds           by pass, as forecast at the start, with the rates of another machine
+    left_seconds               by pass, what is left of that
     measured                   by pass, {forecast, seconds}: what some of it took, and should have
     cpu_seconds, memory_bytes  of this process: all its threads together, and its peak
     disk_bytes, disk_free_bytes    of the solution, and left
@@ -28,10 +30,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from .files import free_bytes
+from .files import directory_size, free_bytes
 from .progress import peak_memory_bytes
 
 NAME = "progress.jsonl"
+AGAIN = "forward again"
+"""The pass that enumerates what was dropped."""
 LINE_SECONDS = 1.0
 DISK_SECONDS = 10.0
 TAIL_BYTES = 1 << 16
@@ -85,11 +89,14 @@ class ProgressLog:
         before = last_line(path) or {}
         self._forecast = forecast_seconds
         self._spent = dict.fromkeys(forecast_seconds, 0.0) | before.get("spent_seconds", {})
+        left_before = before.get("left_seconds", {})
+        self._left = {name: left_before.get(name, s) for name, s in forecast_seconds.items()}
         self._measured = {name: _Measured() for name in forecast_seconds}
         for name, measured in before.get("measured", {}).items():
             self._measured[name] = _Measured(**measured).remembered()
         self._record: dict[str, Any] = {
             "spent_seconds": self._spent,
+            "left_seconds": self._left,
             "forecast_seconds": forecast_seconds,
             "checkpoint": before.get("checkpoint"),
         }
@@ -104,9 +111,14 @@ class ProgressLog:
                  trace: TracebackType | None) -> None:  # fmt: skip
         self._write("end", outcome=kind.__name__ if kind else "done")
 
-    def begin(self, name: str, done: float, total: float) -> None:
-        """A pass begins, of whose work some is done already."""
-        self._pass, self._done, self._total = name, done, max(total, 1.0)
+    def begin(self, name: str, left: float, whole: float, alike: str | None = None) -> None:
+        """A pass begins, with so much of its work left.
+
+        whole : the work that its forecast is for, or that of a pass that works alike
+        """
+        self._pass = name
+        self._seconds_per_work = self._forecast[alike or name] / max(whole, 1.0)
+        self._left[name] = left * self._seconds_per_work
         self._states = 0
         self._began = self._counted = time.monotonic()
 
@@ -118,10 +130,11 @@ class ProgressLog:
         """Count a layer of the pass, and write a line if the last is old enough."""
         now = time.monotonic()
         seconds, self._counted = now - self._counted, now
-        self._done += work
+        expected = work * self._seconds_per_work
+        self._left[self._pass] = max(self._left[self._pass] - expected, 0.0)
         if self._states:
             measured = self._measured[self._pass]
-            measured.forecast += self._forecast[self._pass] * work / self._total
+            measured.forecast += expected
             measured.seconds += seconds
         # The first layer waits for the compiler, and says nothing about the others.
         self._states += num_states
@@ -131,31 +144,21 @@ class ProgressLog:
             self._write("progress")
 
     def _state(self, age: int, now: float) -> dict[str, Any]:
-        fraction = min(self._done / self._total, 1.0)
+        left, forecast = self._left, self._forecast
+        ratio = self._measured[self._pass].ratio()
+        eta = None
+        if ratio is not None:
+            # Passes that nobody has measured are off from the forecast as this one is.
+            eta = sum((self._measured[name].ratio() or ratio) * left[name] for name in left)
         return {
             "pass": self._pass,
             "age": age,
             "states": self._states,
             "states_per_second": round(self._states / max(now - self._began, 1e-9)),
-            "pass_fraction": fraction,
-            **self._whole(fraction),
+            "pass_fraction": _share_done(left[self._pass], forecast[self._pass]),
+            "fraction": _share_done(sum(left.values()), sum(forecast.values())),
+            "eta_seconds": eta,
         }
-
-    def _whole(self, fraction: float) -> dict[str, Any]:
-        """Fraction of the whole solve, and the seconds left of it."""
-        forecast = self._forecast
-        names = list(forecast)
-        later = names[names.index(self._pass) + 1 :]
-        whole = sum(forecast.values())
-        left = (1 - fraction) * forecast[self._pass]
-        to_come = sum(forecast[name] for name in later)
-        eta = None
-        ratio = self._measured[self._pass].ratio()
-        if ratio is not None:
-            # Passes that nobody has measured are off from the forecast as this one is.
-            ratios = {name: self._measured[name].ratio() or ratio for name in later}
-            eta = ratio * left + sum(ratios[name] * forecast[name] for name in later)
-        return {"fraction": 1 - (left + to_come) / max(whole, 1e-9), "eta_seconds": eta}
 
     def _write(self, event: str, **facts: Any) -> None:
         self._last_line = time.monotonic()
@@ -175,6 +178,10 @@ class ProgressLog:
             record["disk_free_bytes"] = free_bytes(self._path)
             with open(self._path / NAME, "a", encoding="utf-8") as file:
                 file.write(json.dumps(record) + "\n")
+
+
+def _share_done(left: float, forecast: float) -> float:
+    return max(1 - left / max(forecast, 1e-9), 0.0)
 
 
 def _now() -> str:
@@ -197,18 +204,8 @@ class _DiskUse:
             bands += [p.parent for p in self._path.glob("values/*/*/manifest.json")]
             for band in bands:
                 if band not in self._sizes:
-                    self._sizes[band] = _size(band)
+                    self._sizes[band] = directory_size(band)
             others = ("scratch", "quarantine")
             self._bytes = sum(self._sizes[band] for band in bands)
-            self._bytes += sum(_size(self._path / name) for name in others)
+            self._bytes += sum(directory_size(self._path / name) for name in others)
         return self._bytes
-
-
-def _size(directory: Path) -> int:
-    size = 0
-    # What is being written may be renamed meanwhile: a walk passes over what is gone.
-    for place, _, names in os.walk(directory):
-        for name in names:
-            with contextlib.suppress(OSError):
-                size += os.lstat(os.path.join(place, name)).st_size
-    return size

@@ -15,16 +15,18 @@ from typing import Any
 from .checkpoints import Checkpoint
 from .errors import NoSolution, NoSpace, SolutionDamaged
 from .files import (
+    Directory,
     digest_of,
     dump_record,
     make_directory,
     move,
     parse_record,
-    read_file,
     remove,
     write_file,
 )
+from .location import Location, check_directory, is_url
 from .lock import SOLUTION_NAME
+from .remote import RemoteLocation
 
 FORMAT = "solver2048 solution"
 FORMAT_VERSION = 1
@@ -35,39 +37,62 @@ QUARANTINE = "quarantine"
 
 
 class Records:
-    """A solution's directory. A *kind* of bands is ``sets`` or ``values/OBJECTIVE``."""
+    """A solution's directory, or the URL of one to be read.
+
+    A *kind* of bands is ``sets``, ``values/OBJECTIVE`` or ``policy/OBJECTIVE``.
+    """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self._given = path
+        self.location: Location = (
+            RemoteLocation(str(path)) if is_url(path) else Directory(Path(path))
+        )
+        self._identity: dict[str, Any] | None = None
         self._identities: dict[str, str] = {}
+
+    @property
+    def path(self) -> Path:
+        """The directory. Raises UsageError for a URL."""
+        check_directory(self._given)
+        return Path(self._given)
 
     def forget(self) -> None:
         """Let go of what was read, since it may be there no more."""
+        self._identity = None
         self._identities.clear()
 
     def exists(self) -> bool:
-        return (self.path / SOLUTION_NAME).is_file()
+        return self._identity is not None or self._read_identity() is not None
+
+    def _read_identity(self) -> bytes | None:
+        """`solution.json` as stored, None if there is no solution."""
+        return self.location.read(SOLUTION_NAME)
 
     def identity(self) -> dict[str, Any]:
         """What is solved here. Raises NoSolution, SolutionDamaged."""
-        if not self.exists():
-            raise NoSolution(f"no solution at {self.path}")
-        path = self.path / SOLUTION_NAME
-        stored = read_file(path)
-        if FORMAT.encode() not in stored:
-            raise NoSolution(f"{self.path} holds something else than a {FORMAT}")
-        return self.checked_identity(parse_record(stored, path))
+        if self._identity is None:
+            stored = self._read_identity()
+            if stored is None:
+                raise NoSolution(f"no solution at {self.location}")
+            # One of the two may be damaged.
+            if FORMAT.encode() not in stored and b'"identity"' not in stored:
+                raise NoSolution(f"{self.location} holds something else than a {FORMAT}")
+            record = parse_record(stored, self.location.shown(SOLUTION_NAME))
+            self._identity = self.checked_identity(record)
+        return self._identity
 
     def checked_identity(self, record: dict[str, Any]) -> dict[str, Any]:
         """The record of a solution, of a version that can be read and true to its own hash."""
         if int(record.get("version", 0)) > FORMAT_VERSION:
             raise NoSolution(
-                f"{self.path} has format {record['version']}; "
+                f"{self.location} has format {record['version']}; "
                 f"this program reads up to {FORMAT_VERSION}"
             )
         facts = {name: value for name, value in record.items() if name != "identity"}
         if record.get("identity") != digest_of(facts):
-            raise SolutionDamaged(f"{self.path / SOLUTION_NAME}: its identity is another's")
+            raise SolutionDamaged(
+                f"{self.location.shown(SOLUTION_NAME)}: its identity is another's"
+            )
         return record
 
     def create(self, facts: dict[str, Any]) -> None:
@@ -106,16 +131,27 @@ class Records:
             if kind == SETS:
                 self._identities[kind] = str(self.identity()["identity"])
             else:
-                path = self.path / kind / OBJECTIVE
-                record = parse_record(read_file(path), path)
+                record = self.record(kind, OBJECTIVE)
+                where = self.location.shown(f"{kind}/{OBJECTIVE}")
+                if record is None:
+                    raise SolutionDamaged(f"{where} is missing")
                 self._identities[kind] = str(record.pop("identity", ""))
                 if self._identities[kind] != self._values_identity(record):
-                    raise SolutionDamaged(f"{path} is of another solution")
+                    raise SolutionDamaged(f"{where} is of another solution")
         return self._identities[kind]
+
+    def record(self, kind: str, name: str) -> dict[str, Any] | None:
+        """A record of a kind, None if it is not there."""
+        return self.read_record(f"{kind}/{name}")
 
     def clean(self) -> None:
         """Remove what a killed run left behind; the lock is held."""
         remove(self._new)
+
+    @property
+    def keep(self) -> str:
+        """What is kept of what is solved here: "solution", "start" or "policy"."""
+        return str(self.identity().get("keep", "solution"))
 
     @property
     def keeps_start_alone(self) -> bool:
@@ -133,8 +169,8 @@ class Records:
 
     def read_record(self, name: str) -> dict[str, Any] | None:
         """A JSON record, None if it is not there."""
-        path = self.path / name
-        return parse_record(read_file(path), path) if path.is_file() else None
+        stored = self.location.read(name)
+        return None if stored is None else parse_record(stored, self.location.shown(name))
 
     def read_run(self) -> dict[str, Any]:
         """Times of the runs so far: no part of the solution, so nothing depends on them."""
@@ -175,7 +211,8 @@ class Records:
     def _new(self) -> Path:
         return self._scratch / "new"
 
-    def checkpoint(self, kind: str) -> Checkpoint:
-        """The checkpoint of the pass that makes a kind."""
+    def checkpoint(self, kind: str, age: int | None = None) -> Checkpoint:
+        """The checkpoint of the pass that makes a kind: the last one, or one kept at an age."""
         identity = {"identity": self.kind_identity(kind)}
-        return Checkpoint(self._scratch, kind.rsplit("/", 1)[-1], identity)
+        name = kind.rsplit("/", 1)[-1]
+        return Checkpoint(self._scratch, name if age is None else f"{name}-{age}", identity)

@@ -13,9 +13,10 @@ from typing import Any
 from . import catalogue
 from .backward import Problem as ObjectiveProblem
 from .backward_pass import backward_pass
+from .band_reader import MANIFEST
 from .bands import bands_of
-from .catalogue import Catalogue
-from .errors import NoSolution, SolutionDamaged, SolverError
+from .catalogue import read_catalogue
+from .errors import NoSolution, NotSolved, SolutionDamaged, SolverError
 from .files import parse_record
 from .findings import Findings
 from .forward_pass import forward_pass
@@ -28,7 +29,7 @@ from .options import SolveOptions
 from .records import OBJECTIVE, RESULT, SETS
 from .shape import Shape
 from .start_pass import start_pass
-from .store import MANIFEST, Store
+from .store import Store
 from .value_format import parse_value_format
 from .verify import verify
 from .workers import Workers
@@ -83,6 +84,11 @@ class _Repair:
     def run(self) -> Repairs:
         self.store.clean()
         self._restore_identity()
+        if self.store.keep == "policy":
+            raise NotSolved(
+                f"{self.store.path} is a policy table: move away what is damaged (`verify` "
+                "names it) and run the command that made it again; it writes the same bytes"
+            )
         findings = verify(self.store, level="full")
         for _ in range(MAX_ROUNDS):
             subjects = self._subjects(findings)
@@ -166,9 +172,10 @@ class _Repair:
 
     def _catalogued(self, path: Path, name: str) -> dict[str, object]:
         """A record as a catalogue has it. Raises SolutionDamaged if the catalogue is not sound."""
-        with contextlib.closing(Catalogue(path)) as opened:
-            opened.check()
-            return parse_record(opened.read(name), path)
+        parts = read_catalogue(path)
+        if name not in parts:
+            raise SolutionDamaged(f"{path} lacks {name}")
+        return parse_record(parts[name], path)
 
     def _catalogued_identities(self) -> Iterator[dict[str, object]]:
         """What was solved, as every sound catalogue has it."""
@@ -277,7 +284,7 @@ class _Repair:
                 objective = parse_objective(str(record["objective"]), shape)
                 spawn4 = float(self.store.identity()["spawn4"])
                 problem = ObjectiveProblem(shape, objective, spawn4)
-                start_pass(self.store, problem, options, workers)
+                start_pass(self.store, problem, shape.top_age, options, workers)
         self.store.forget()
         self.store.remove_record(EXTENT)
 

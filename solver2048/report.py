@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 from .errors import PublishedMismatch
@@ -179,7 +180,9 @@ def format_report(report: dict[str, Any]) -> str:
             f"each, {report['values']}, off by at most {report['rounding_bound']:.3g}"
         )
     sources = {figure["source"] for figure in published.values()}
-    lines += [f"  published: {source}" for source in sorted(sources)]
+    lines += [
+        textwrap.fill(f"  published: {s}", 80, subsequent_indent="    ") for s in sorted(sources)
+    ]
     return "\n".join(lines)
 
 

@@ -1,6 +1,7 @@
 """The rules of the game on lists of rows, slow and plain.
 
-`verify` and the self-checks of a solve compute samples again with them; nothing else uses them.
+`verify` and the self-checks of a solve compute samples again with them, and a single game is
+played by them; nothing else uses them.
 A board is a tuple of rows, a row a tuple of exponents (0: empty).
 """
 

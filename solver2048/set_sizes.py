@@ -31,11 +31,12 @@ from numpy.typing import NDArray
 
 from elias_fano import EliasFano, PartitionedEliasFano, encode_bitmap
 
+from .band_builder import NAMES
 from .errors import NotSolved
 from .ids import PARTITION_MEMBERS, IndexIds, RadixIds
 from .layer import Band
 from .layer_index import LayerIndex, build_layer_index
-from .layer_sets import NAMES, LayerSets
+from .layer_sets import LayerSets
 from .progress import Progress
 from .records import SETS
 from .store import Store

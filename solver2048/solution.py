@@ -6,73 +6,35 @@ with open_solution("solutions/3x3") as solution:
 
 from __future__ import annotations
 
+import functools
 import os
-from dataclasses import dataclass
+from collections.abc import Iterator
 from types import TracebackType
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .board import GivenBoard, format_board, pack_boards, parse_board, unpack_boards
-from .errors import BoardError, NotSolved, SolutionDamaged, UnreachableBoard
-from .kernels.moves import moves_into
+from .board_values import ActionValue, BoardValue, Meta, Probe
+from .errors import NotSolved, UnreachableBoard
+from .kernels.answers import FINE, IMPOSSIBLE_AGE, NOT_ENUMERATED
+from .layer import LayerCounts
+from .layer_parts import AfterstatePart, LayerPart, afterstate_parts, state_parts
 from .layer_sets import LayerSets
 from .layer_values import Values
-from .objective import Objective, merge_potentials, parse_objective
+from .lookup import Answers, Lookup
+from .objective import Objective, parse_objective
+from .policy import NOT_STORED, PolicyTable
+from .questions import as_tiles, pack_board, refuse, refuse_first
 from .shape import ACTIONS, TRANSPOSED_ACTIONS, Shape
 from .store import Store
-from .tables import build_tables
-
-
-@dataclass(frozen=True)
-class ActionValue:
-    """A legal action: `value` = `reward` + `afterstate_value`."""
-
-    value: float
-    reward: float
-    afterstate_value: float
-
-
-@dataclass(frozen=True)
-class BoardValue:
-    """All that a solution says of a board.
-
-    board : rows of tile numbers as given
-    actions : by name; None where the action is illegal
-    best : the best actions, ties within the stored precision included; empty on a terminal board
-    """
-
-    board: tuple[tuple[int, ...], ...]
-    age: int
-    value: float
-    best: tuple[str, ...]
-    actions: dict[str, ActionValue | None]
-
-
-@dataclass(frozen=True)
-class Probe:
-    """All that a solution says of n boards; actions in the order of `ACTIONS`.
-
-    ages : int64[n]; values : float64[n]
-    action_values, afterstate_values : float64[n, 4], NaN where an action is illegal
-    rewards : float64[n, 4], 0 where an action is illegal
-    best : bool[n, 4], the best actions, ties within the stored precision included
-    """
-
-    ages: NDArray[np.int64]
-    values: NDArray[np.float64]
-    action_values: NDArray[np.float64]
-    rewards: NDArray[np.float64]
-    afterstate_values: NDArray[np.float64]
-    best: NDArray[np.bool_]
 
 
 class Solution:
     """A solution of one objective. Boards are texts or lists of rows, as in `parse_board`.
 
-    All methods that take boards raise BoardError (malformed, impossible), UnreachableBoard,
-    NotSolved and SolutionDamaged.
+    Any number of threads may ask one Solution at a time. All methods that take boards raise
+    BoardError (malformed, impossible), UnreachableBoard, NotSolved and SolutionDamaged.
     """
 
     def __init__(self, store: Store, objective: str = "score") -> None:
@@ -81,13 +43,15 @@ class Solution:
         self.sets = LayerSets(store)
         self.shape: Shape = self.sets.shape
         self.objective: Objective = parse_objective(objective, self.shape)
-        if store.keeps_start_alone:
+        if store.keep == "start":
             raise NotSolved(
-                f"{store.path} keeps only start values, counts and statistics (`solver2048 status` "
-                "shows them); to query boards, solve with keep solution into another directory"
+                f"{store.location} keeps only start values, counts and statistics (`solver2048 "
+                "status` shows them); to query boards, solve with keep solution into another "
+                "directory"
             )
         self.stored = Values(self.sets, self.objective)
         self._result = self.stored.result
+        self._lookup = Lookup(self.sets, self.stored)
 
     def __repr__(self) -> str:
         return f"<Solution of {self.shape.name}, {self.objective.name}, {self.stored.format.name}>"
@@ -101,21 +65,37 @@ class Solution:
 
     def close(self) -> None:
         """Let go of what was cached and of open files."""
+        self._lookup.release()
         self.sets.ids.release()
         self.sets.store.close()
 
     # --- facts --------------------------------------------------------------------------------
 
-    @property
-    def meta(self) -> dict[str, Any]:
-        """Shape, rules, objective, value format and its rounding bound."""
+    @functools.cached_property
+    def meta(self) -> Meta:
+        """Shape, rules, objective, value format and its rounding bound, ages and counts."""
+        counts = [self.sets.layer_counts(age) for age in self.ages]
         return {
             "shape": self.shape.name,
             "spawn4": self.spawn4,
             "objective": self.objective.name,
             "values": self.stored.format.name,
             "rounding_bound": self.rounding_bound,
+            "first_age": self.ages[0] if counts else 0,
+            "last_age": self.ages[-1] if counts else 0,
+            "states": sum(layer.states for layer in counts),
+            "afterstates": sum(layer.afterstates for layer in counts),
+            "is_finished": self._result is not None,
         }
+
+    @property
+    def ages(self) -> list[int]:
+        """Ages that have values, upward."""
+        return [age for band in self.stored.bands for age in band.ages]
+
+    def counts(self, age: int) -> LayerCounts:
+        """Counts of one age."""
+        return self.sets.layer_counts(age)
 
     @property
     def start_values(self) -> dict[str, float]:
@@ -138,7 +118,7 @@ class Solution:
 
     def value(self, board: str | ArrayLike) -> float:
         """v* of a board: the expected future score, or the probability of the tile."""
-        return self.query(board).value
+        return float(self._ask(parse_board(board, self.shape))[1].values[0])
 
     def actions(self, board: str | ArrayLike) -> dict[str, ActionValue | None]:
         """Value, reward and afterstate value of each action, None where it is illegal."""
@@ -149,120 +129,193 @@ class Solution:
         best = self.query(board).best
         return best[0] if best else None
 
+    def policy(self, boards: ArrayLike) -> NDArray[np.int8]:
+        """Numbers of best actions in `ACTIONS`, of boards as `probe` takes them; -1: game over."""
+        probe = self.probe(boards)
+        best: NDArray[np.int8] = np.where(probe.best.any(axis=1), probe.best.argmax(axis=1), -1)
+        return best.astype(np.int8)
+
     def query(self, board: str | ArrayLike | GivenBoard) -> BoardValue:
         """All that is known of a board; actions are those of the board as given."""
         given = board if isinstance(board, GivenBoard) else parse_board(board, self.shape)
-        probe = self.probe(given.oriented[None])
-        order = TRANSPOSED_ACTIONS if given.is_transposed else range(4)
+        age, answers = self._ask(given)
+        values, rewards, afterstate_values, is_best = (
+            array[0].tolist() for array in answers[1:5]
+        )  # fmt: skip
         actions: dict[str, ActionValue | None] = {}
+        best = []
+        order = TRANSPOSED_ACTIONS if given.is_transposed else range(4)
         for name, i in zip(ACTIONS, order, strict=True):
-            value = float(probe.action_values[0, i])
-            actions[name] = None if np.isnan(value) else ActionValue(
-                value, float(probe.rewards[0, i]), float(probe.afterstate_values[0, i])
-            )  # fmt: skip
-        best = tuple(n for n, i in zip(ACTIONS, order, strict=True) if probe.best[0, i])
-        return BoardValue(given.rows, int(probe.ages[0]), float(probe.values[0]), best, actions)
+            # NaN, where the action is illegal, equals nothing.
+            is_legal = values[i] == values[i]
+            actions[name] = (
+                ActionValue(values[i], rewards[i], afterstate_values[i]) if is_legal else None
+            )
+            if is_best[i]:
+                best.append(name)
+        return BoardValue(given.rows, age, float(answers.values[0]), tuple(best), actions)
 
-    def probe(self, boards: ArrayLike) -> Probe:
+    def probe(self, boards: ArrayLike, *, threads: int = 1, partial: bool = False) -> Probe:
         """All that is known of n boards: integer tile numbers [n, rows, columns], 0 for empty.
 
-        The rows and columns are those of the solution's shape. Time O(n log n), no loop over
-        boards in Python; boards of the same age are looked up together.
+        The rows and columns are those of the solution's shape. Time O(n), no loop over boards in
+        Python; boards of the same age are looked up together.
+        threads : how many work on it; the answers are the same
+        partial : boards that are malformed, unreachable or not solved yet do not end it, but are
+            not `is_known`
         """
-        try:
-            tiles = np.asarray(boards)
-        except ValueError as error:  # rows of different lengths
-            raise BoardError(f"boards are no array: {error}") from None
-        expected = (self.shape.num_rows, self.shape.num_columns)
-        if tiles.ndim != 3 or tiles.shape[1:] != expected or tiles.dtype.kind not in "iu":
-            raise BoardError(
-                f"boards must be integers of shape (n, {expected[0]}, {expected[1]}), "
-                f"not {tiles.dtype} of shape {tiles.shape}"
-            )
-        return self._probe_codes(pack_boards(tiles.astype(np.int64), self.shape))
+        tiles = as_tiles(boards, self.shape)
+        packed = self._lookup.pack(tiles)
+        if packed.num_faults and not partial:
+            refuse_first(tiles, packed.faults, self.shape, self._lookup.max_age)
+        answers = self._lookup.answer(packed, threads)
+        is_known = answers.faults == FINE
+        if not partial and not is_known.all():
+            refuse_first(tiles, answers.faults, self.shape, self._lookup.max_age)
+        return Probe(packed.ages, *answers[:5], is_known)
 
-    def _probe_codes(self, codes: NDArray[np.uint64]) -> Probe:
-        """`probe` of packed boards, as `pack_boards` makes them."""
-        num_boards = len(codes)
-        tables = build_tables(self.shape)
-        ages = self._ages(codes)
-        self._check_ages(ages, codes)
-        moved = np.empty((num_boards, 4), dtype=np.uint64)
-        rewards = np.empty((num_boards, 4))
-        moves_into(tables, merge_potentials(self.shape), codes, moved, rewards)
-        if self.shape.is_transposed:
-            moved, rewards = moved[:, TRANSPOSED_ACTIONS], rewards[:, TRANSPOSED_ACTIONS]
-        is_legal = moved != codes[:, None]
-        if self.objective.exponent:
-            rewards = np.zeros_like(rewards)
-        afterstate_values = np.full((num_boards, 4), np.nan)
+    def _ask(self, given: GivenBoard) -> tuple[int, Answers]:
+        """Age of a board and what is known of it, in the orientation of the shape."""
+        code, age = pack_board(given, self.shape)
+        max_age = self._lookup.max_age
+        if not 4 <= age <= max_age:
+            is_possible = 4 <= age <= self.shape.top_age
+            fault = NOT_ENUMERATED if is_possible else IMPOSSIBLE_AGE
+            refuse(given.oriented, int(fault), self.shape, max_age)
+        answers = self._lookup.answer_one(code, age)
+        if answers.faults[0] != FINE:
+            refuse(given.oriented, int(answers.faults[0]), self.shape, max_age)
+        return age, answers
+
+    def afterstate_values(self, age: int, codes: NDArray[np.uint64]) -> NDArray[np.float64]:
+        """Stored values of packed afterstates of one age."""
+        return self._lookup.afterstate_values(age, codes)
+
+    # --- layers -------------------------------------------------------------------------------
+
+    def layer(self, age: int) -> Iterator[LayerPart]:
+        """All states of an age, modulo the two flips, in parts, in the order of the index.
+
+        Bitmaps and values of the layer are in memory meanwhile: 3 bits a slot, and the stored
+        size of a value for every afterstate. Raises NotSolved, SolutionDamaged.
+        """
+        return state_parts(self._lookup, age)
+
+    def afterstates(self, age: int) -> Iterator[AfterstatePart]:
+        """All afterstates of an age, modulo the two flips, in parts, in the order of the index."""
+        return afterstate_parts(self._lookup, age)
+
+
+class Policy(Solution):
+    """A policy table: the best action of every state, no values.
+
+    Boards are assumed reachable: of others the answer means nothing, or is an UnreachableBoard
+    where the table shows it. All that needs values raises NotSolved.
+    """
+
+    def __init__(self, store: Store, objective: str = "score") -> None:
+        self.spawn4 = float(store.identity()["spawn4"])
+        self.sets = LayerSets(store)
+        self.shape = self.sets.shape
+        self.objective = parse_objective(objective, self.shape)
+        self.table = PolicyTable(store, self.shape, self.objective)
+        self._result = self.table.result
+        self._order = np.array(
+            [*(TRANSPOSED_ACTIONS if self.shape.is_transposed else range(4)), -1], dtype=np.int8
+        )
+
+    def __repr__(self) -> str:
+        return f"<Policy of {self.shape.name}, {self.objective.name}, {self.table.reach} states>"
+
+    def close(self) -> None:
+        """Let go of what was cached and of open files."""
+        self.sets.ids.release()
+        self.sets.store.close()
+
+    @functools.cached_property
+    def meta(self) -> Meta:
+        """Shape, rules, objective, and which states the policy is of."""
+        return {
+            "shape": self.shape.name,
+            "spawn4": self.spawn4,
+            "objective": self.objective.name,
+            "keep": "policy",
+            "reach": self.table.reach,
+        }
+
+    def policy(self, boards: ArrayLike) -> NDArray[np.int8]:
+        """Numbers of the stored actions in `ACTIONS`, of boards [n, rows, columns]; -1: game over.
+
+        Time O(n log n); boards are assumed reachable.
+        """
+        tiles = as_tiles(boards, self.shape)
+        codes = pack_boards(tiles, self.shape)
+        ages = tiles.sum(axis=(1, 2))
+        numbers = np.empty(len(codes), dtype=np.int8)
         order = np.argsort(ages, kind="stable")
         for group in np.split(order, np.flatnonzero(np.diff(ages[order])) + 1):
             if len(group):
-                age = int(ages[group[0]])
-                self._check_reachable(age, codes[group])
-                legal = is_legal[group]
-                found = np.full(legal.shape, np.nan)
-                found[legal] = self.afterstate_values(age, moved[group][legal])
-                afterstate_values[group] = found
-        action_values = rewards + afterstate_values
-        top = np.fmax.reduce(action_values, axis=1, initial=-np.inf)
-        values = np.maximum(top, self._floors(codes))
-        # Two values tie if, for all that is stored, they may be equal.
-        bounds = self.stored.format.rounding_bound(afterstate_values)
-        least = np.fmax.reduce(action_values - bounds, axis=1, initial=-np.inf)
-        best = action_values + bounds >= least[:, None] - self.arithmetic_allowance
-        return Probe(ages, values, action_values, rewards, afterstate_values, best)
+                numbers[group] = self._numbers(int(ages[group[0]]), codes[group])
+        return numbers
 
-    def _ages(self, codes: NDArray[np.uint64]) -> NDArray[np.int64]:
-        ages: NDArray[np.int64] = unpack_boards(codes, self.shape).sum(axis=(1, 2))
-        return ages
+    def _refuse(self, code: np.uint64) -> None:
+        shown = format_board(unpack_boards(np.array([code]), self.shape)[0])
+        raise UnreachableBoard(f"board {shown} is none of the states that this policy was made for")
 
-    def _shown(self, code: np.uint64) -> str:
-        return format_board(unpack_boards(np.array([code]), self.shape)[0])
+    def best_action(self, board: str | ArrayLike) -> str | None:
+        """The stored action; None on a terminal board."""
+        best = self.query(board).best
+        return best[0] if best else None
 
-    def _check_ages(self, ages: NDArray[np.int64], codes: NDArray[np.uint64]) -> None:
-        outside = np.flatnonzero((ages < 4) | (ages > self.shape.top_age))
-        if len(outside):
-            i = outside[0]
-            raise UnreachableBoard(
-                f"board {self._shown(codes[i])} can never occur: its tiles add up to {ages[i]}, "
-                f"and those of a {self.shape.name} game to 4 ... {self.shape.top_age}"
-            )
-        beyond = np.flatnonzero(ages > self.sets.max_age)
-        if len(beyond):
-            i = beyond[0]
-            raise NotSolved(
-                f"board {self._shown(codes[i])} has age {ages[i]}; "
-                f"ages up to {self.sets.max_age} are enumerated so far"
-            )
+    def query(self, board: str | ArrayLike | GivenBoard) -> BoardValue:
+        """The board and its action, in `best`; its value is NaN, `actions` are none."""
+        given = board if isinstance(board, GivenBoard) else parse_board(board, self.shape)
+        code, age = pack_board(given, self.shape)
+        number = int(self._numbers(age, np.array([code], dtype=np.uint64))[0])
+        if given.is_transposed and number >= 0:
+            number = TRANSPOSED_ACTIONS[number]
+        best = (ACTIONS[number],) if number >= 0 else ()
+        return BoardValue(given.rows, age, float("nan"), best, {})
 
-    def _check_reachable(self, age: int, codes: NDArray[np.uint64]) -> None:
-        ids = self.sets.ids.of_boards(age, codes)
-        unreachable = np.flatnonzero(self.sets.open(age, "states").index_of(ids) < 0)
-        if len(unreachable):
-            raise UnreachableBoard(
-                f"board {self._shown(codes[unreachable[0]])} can never occur in a game"
-            )
+    def _numbers(self, age: int, codes: NDArray[np.uint64]) -> NDArray[np.int8]:
+        """Numbers of the stored actions of packed boards of an age, -1: game over."""
+        if not 4 <= age <= self.shape.top_age:
+            self._refuse(codes[0])
+        actions = self.table.actions(age, codes)
+        if actions.max() == NOT_STORED:
+            self._refuse(codes[actions.argmax()])
+        return self._order[actions]
 
-    def afterstate_values(self, age: int, codes: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """Stored values of afterstates of one age."""
-        ids = self.sets.ids.of_boards(age, codes)
-        positions = self.sets.open(age, "afterstates").index_of(ids)
-        # Of a state that is a member every move is one, or the set has lost members.
-        if len(positions) and positions.min() < 0:
-            raise SolutionDamaged(f"age {age}: the set of afterstates lacks a move of a state")
-        return self.stored.take(age, positions)
+    def value(self, board: str | ArrayLike) -> float:
+        raise self._no_values()
 
-    def _floors(self, codes: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """Value of each board if no action is left."""
-        if not self.objective.exponent:
-            return np.zeros(len(codes))
-        tiles = unpack_boards(codes, self.shape).reshape(len(codes), -1)
-        holds_tile: NDArray[np.bool_] = tiles.max(axis=1) >= 2**self.objective.exponent
-        return holds_tile.astype(np.float64)
+    def actions(self, board: str | ArrayLike) -> dict[str, ActionValue | None]:
+        raise self._no_values()
+
+    def probe(self, boards: ArrayLike, *, threads: int = 1, partial: bool = False) -> Probe:
+        raise self._no_values()
+
+    @property
+    def ages(self) -> list[int]:
+        raise self._no_values()
+
+    def layer(self, age: int) -> Iterator[LayerPart]:
+        raise self._no_values()
+
+    def afterstates(self, age: int) -> Iterator[AfterstatePart]:
+        raise self._no_values()
+
+    def _no_values(self) -> NotSolved:
+        return NotSolved(
+            f"{self.sets.store.location} is a policy table: it holds the best actions "
+            "(best_action, policy) and no values"
+        )
 
 
 def open_solution(path: str | os.PathLike[str], objective: str = "score") -> Solution:
-    """Open a solution for reading, whatever its size. Raises NoSolution, NotSolved."""
-    return Solution(Store(path), objective)
+    """Open a solution, or a policy table, for reading, whatever its size.
+
+    Raises NoSolution, NotSolved.
+    """
+    store = Store(path)
+    return (Policy if store.keep == "policy" else Solution)(store, objective)

@@ -25,11 +25,12 @@ from .options import (
     check_options,
 )
 from .outlook import check_fits
+from .pack import solve_policy
 from .progress_log import ProgressLog
 from .records import OBJECTIVE, SETS
 from .scratch import check_budget
 from .shape import Shape, parse_shape
-from .start_pass import enumerate_to, start_pass
+from .start_pass import start_pass
 from .store import Store
 from .value_format import ValueFormat, parse_value_format
 from .workers import Workers
@@ -72,33 +73,27 @@ def solve(
         keep = _settled_keep(store, options)
         problem = Problem(shape, objective, spawn4)
         if keep == "start":
-            return _solve_start(store, problem, {**facts, "keep": keep}, counts.max_age, options)
+            options = _settled_disk(store, shape, options)
+            facts["keep"] = keep
+        if keep == "policy":
+            return solve_policy(store, problem, facts, options)
+        options = dataclasses.replace(options, keep=keep)
         outlook = check_fits(store, objective.values_kind, counts, ids.name, options)
         options = dataclasses.replace(options, overlaps=outlook.overlaps)
         store.create(facts)
         store.clean()
-        value_format = _settled_values(store, shape, objective, options)
+        value_format = None
+        if keep == "solution":
+            value_format = _settled_values(store, shape, objective, options)
         with ProgressLog(store.path, outlook.seconds) as log, Workers(options.threads) as workers:
+            if value_format is None:
+                return start_pass(store, problem, counts.max_age, options, workers, log)
             # Finished sets stay finished, also where one of them was lost.
-            reach = shape.top_age if store.catalogue(SETS) else counts.max_age
+            reach = shape.top_age if store.has_catalogue(SETS) else counts.max_age
             has_worked = forward_pass(store, shape, reach, options, workers, log)
             if counts.is_complete:
                 has_worked |= backward_pass(store, problem, value_format, options, workers, log=log)
     return has_worked
-
-
-def _solve_start(
-    store: Store, problem: Problem, facts: dict[str, Any], max_age: int, options: SolveOptions
-) -> bool:
-    """`solve` where the start values alone are kept."""
-    options = _settled_disk(store, problem.shape, options)
-    store.create(facts)
-    store.clean()
-    store.write_record("run.json", {**store.read_run(), "disk": options.disk})
-    with Workers(options.threads) as workers:
-        if max_age < problem.shape.top_age:
-            return enumerate_to(store, problem.shape, max_age, options, workers)
-        return start_pass(store, problem, options, workers)
 
 
 def _settled(store: Store, name: str, asked: object, default: object) -> Any:

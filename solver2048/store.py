@@ -6,6 +6,7 @@ A solution is a directory::
     sets/BAND/               Zarr v3 group: `states`, `afterstates`; chunks and manifest.json
     values/OBJECTIVE/        objective.json, result.json at the end
     values/OBJECTIVE/BAND/   Zarr v3 group: `afterstates`; chunks and manifest.json
+    policy/OBJECTIVE/        of a policy table: as values, with arrays `codes` and `weights`
     */catalogue.zip          of a finished kind (sets, or an objective's values)
     lock, run.json, progress.jsonl, scratch/, quarantine/   not part of the solution
 
@@ -18,13 +19,12 @@ is compared. Until a kind is finished the manifests are the only index; then its
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from . import catalogue, chunk_table
-from .catalogue import Catalogue
-from .chunk_table import ChunkTable, dump_tables, parse_table
+from .band_reader import MANIFEST, ZARR_METADATA, BandReader, records_of
+from .chunk_table import dump_tables
 from .errors import NoSpace, SolutionDamaged
 from .files import (
     check_digest,
@@ -44,81 +44,22 @@ from .files import (
 )
 from .layer import Band
 from .lock import SOLUTION_NAME
-from .records import OBJECTIVE, RESULT, SETS, Records
-from .stored_array import ArrayToWrite, ChunkCache, StoredArray
+from .records import SETS
+from .stored_array import ArrayToWrite
 
-MANIFEST = "manifest.json"
-ZARR_METADATA = "zarr.json"
-CACHE_BYTES = 256 << 20
 SPARE_BYTES = 64 << 20
 """Free disk space that a band must leave over."""
 
 
-class Store(Records):
-    """A solution's directory; `uses_catalogues` False takes the manifests for all it reads."""
-
-    def __init__(self, path: str | os.PathLike[str], *, uses_catalogues: bool = True) -> None:
-        super().__init__(path)
-        self._uses_catalogues = uses_catalogues
-        self.cache = ChunkCache(CACHE_BYTES)
-        self._catalogues: dict[str, Catalogue] = {}
-
-    def forget(self) -> None:
-        super().forget()
-        self.close()
-
-    def close(self) -> None:
-        """Let go of what was cached and of open files."""
-        self.cache.clear()
-        for opened in self._catalogues.values():
-            opened.close()
-        self._catalogues.clear()
+class Store(BandReader):
+    """A solution's directory."""
 
     # --- bands: what is there -----------------------------------------------------------------
-
-    def manifest(self, kind: str, band: Band) -> dict[str, Any] | None:
-        """The manifest of a band by the catalogue, else as stored; None if there is none."""
-        opened = self.catalogue(kind)
-        if opened is None:
-            return self.stored_manifest(kind, band)
-        name = f"{band.name}/{MANIFEST}"
-        where = f"{opened.path}, {name}"
-        return self._checked_manifest(kind, band, parse_record(opened.read(name), where), where)
-
-    def stored_manifest(self, kind: str, band: Band) -> dict[str, Any] | None:
-        """The manifest that lies in a band's directory, None if there is none."""
-        path = self.path / kind / band.name / MANIFEST
-        if not path.is_file():
-            return None
-        return self._checked_manifest(kind, band, parse_record(read_file(path), path), path)
-
-    def _checked_manifest(
-        self, kind: str, band: Band, manifest: dict[str, Any], where: object
-    ) -> dict[str, Any]:
-        if (manifest.get("kind"), manifest.get("band")) != (kind, [band.first, band.last]):
-            raise SolutionDamaged(f"{where} is the manifest of another band")
-        expected = self.kind_identity(kind)
-        if manifest.get("identity") != expected:
-            raise SolutionDamaged(
-                f"{where} is of another solution: identity "
-                f"{str(manifest.get('identity'))[:16]}..., here {expected[:16]}..."
-            )
-        return manifest
 
     def is_done(self, kind: str, band: Band) -> bool:
         """Whether a band is stored, and not cut short; its manifest says so."""
         manifest = self.stored_manifest(kind, band)
         return manifest is not None and bool(manifest.get("is_complete", True))
-
-    def manifest_digest(self, kind: str, band: Band) -> str:
-        """SHA-256 of a stored band's manifest, which stands for all of the band."""
-        return file_digest(self.path / kind / band.name / MANIFEST)
-
-    def _needed_manifest(self, kind: str, band: Band) -> dict[str, Any]:
-        manifest = self.manifest(kind, band)
-        if manifest is None or not (self.path / kind / band.name).is_dir():
-            raise SolutionDamaged(f"{self.path / kind / band.name}: the band is missing")
-        return manifest
 
     def stored_bytes(self, kind: str, band: Band) -> dict[str, int]:
         """Bytes on disk of each array of a band."""
@@ -186,38 +127,6 @@ class Store(Records):
 
     # --- bands: reading -----------------------------------------------------------------------
 
-    def open_array(self, kind: str, band: Band, name: str,
-                   missing: float | int | None = None) -> StoredArray:  # fmt: skip
-        """A stored array for reading in parts, every chunk compared with the band's chunk table.
-
-        Raises SolutionDamaged if a file is not there.
-        """
-        from .zarr_arrays import open_checked
-
-        manifest = self._needed_manifest(kind, band)
-        directory = self.path / kind / band.name
-        for file, facts in manifest["files"].items():
-            if file.split("/")[0] == name:
-                check_size(directory / file, facts)
-                if file.endswith(ZARR_METADATA):
-                    check_digest(directory / file, facts)
-        table = self._chunk_table(kind, band, manifest, name)
-        try:
-            array = open_checked(directory / name, table)
-        except Exception as error:
-            raise SolutionDamaged(f"{directory / name}: {error}") from error
-        where = f"ages {band.first} to {band.last}, {kind}/{band.name}/{name}"
-        return StoredArray(array, where, missing, self.cache)
-
-    def _chunk_table(
-        self, kind: str, band: Band, manifest: dict[str, Any], name: str
-    ) -> ChunkTable:
-        opened = self.catalogue(kind)
-        path = self.path / kind / band.name / chunk_table.NAME
-        stored = opened.read(f"{band.name}/{chunk_table.NAME}") if opened else read_file(path)
-        check_digest(path, manifest["files"][chunk_table.NAME], _sha256(stored))
-        return parse_table(stored, manifest["chunks"][name])
-
     def check_files(self, kind: str, band: Band) -> None:
         """Make sure that every file of a band is there, with its size."""
         manifest = self._needed_manifest(kind, band)
@@ -240,29 +149,12 @@ class Store(Records):
 
     # --- catalogues ---------------------------------------------------------------------------
 
-    def catalogue(self, kind: str) -> Catalogue | None:
-        """The catalogue of a kind, None if there is none (yet). Raises SolutionDamaged."""
-        if not self._uses_catalogues:
-            return None
-        if kind not in self._catalogues:
-            path = self.path / kind / catalogue.NAME
-            if not path.is_file():
-                return None
-            opened = Catalogue(path)
-            own = SOLUTION_NAME if kind == SETS else OBJECTIVE
-            record = parse_record(opened.read(own), f"{path}, {own}")
-            if record.get("identity") != self.kind_identity(kind):
-                opened.close()
-                raise SolutionDamaged(f"{path} is of another solution")
-            self._catalogues[kind] = opened
-        return self._catalogues[kind]
-
     def finish_kind(self, kind: str, bands: Iterable[Band]) -> bool:
         """Write the catalogue of a kind whose bands, all of them given, are done.
 
         Returns False if it is there already. Raises NoSpace.
         """
-        if self.catalogue(kind) is not None:
+        if (self.path / kind / catalogue.NAME).is_file():
             return False
         new = self._new / catalogue.NAME
         try:
@@ -288,23 +180,26 @@ class Store(Records):
                     path = self.path / kind / band.name / file
                     stored = read_file(path)
                     if file != MANIFEST:
-                        check_digest(path, manifest["files"][file], _sha256(stored))
+                        digest = hashlib.sha256(stored).hexdigest()
+                        check_digest(path, manifest["files"][file], digest)
                     yield f"{band.name}/{file}", stored
-        records = [] if kind == SETS else [f"{kind}/{OBJECTIVE}", f"{kind}/{RESULT}"]
-        for name in [*records, SOLUTION_NAME]:
-            stored = read_file(self.path / name)
-            parse_record(stored, self.path / name)
-            yield name.rsplit("/", 1)[-1], stored
+        for name in records_of(kind):
+            path = self.path / name if name == SOLUTION_NAME else self.path / kind / name
+            stored = read_file(path)
+            parse_record(stored, path)
+            yield name, stored
 
     def value_kinds(self) -> list[str]:
         """Objectives' kinds of which there is something; an empty directory is a run cut off."""
-        names = self.record_names("values/*/*")
+        names = self.record_names("values/*/*") + self.record_names("policy/*/*")
         return sorted({name.rsplit("/", 1)[0] for name in names})
 
     def catalogue_names(self) -> list[str]:
         """Paths of the catalogues that are there, below the solution."""
         names = self.record_names(f"{SETS}/{catalogue.NAME}")
-        return names + self.record_names(f"values/*/{catalogue.NAME}")
+        for kinds in ("values", "policy"):
+            names += self.record_names(f"{kinds}/*/{catalogue.NAME}")
+        return names
 
     # --- all files ----------------------------------------------------------------------------
 
@@ -315,11 +210,13 @@ class Store(Records):
         """
         manifests = self.record_names(f"{SETS}/*/{MANIFEST}")
         manifests += self.record_names(f"values/*/*/{MANIFEST}")
+        manifests += self.record_names(f"policy/*/*/{MANIFEST}")
         for name in manifests:
             files = (self.read_record(name) or {})["files"]
             for file, facts in sorted(files.items()):
                 yield str(facts["sha256"]), f"{name.removesuffix(MANIFEST)}{file}"
         others = [SOLUTION_NAME, *self.record_names("values/*/*.json")]
+        others += self.record_names("policy/*/*.json")
         others += self.record_names("counts/*.json")
         others += self.catalogue_names()
         for name in others + manifests:
@@ -330,8 +227,4 @@ def _safe(kind: str, band: Band) -> str:
     """What is not lost when a band cannot be written."""
     if kind == SETS:
         return f"ages up to {band.first - 2} are safe"
-    return f"the values of ages from {band.last + 2} are safe"
-
-
-def _sha256(stored: bytes) -> str:
-    return hashlib.sha256(stored).hexdigest()
+    return f"ages from {band.last + 2} are safe"

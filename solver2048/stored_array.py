@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .array_form import ArrayForm
+from .cache import Cache
+from .chunk_table import ChunkTable
 from .errors import SolutionDamaged
 
 Items = NDArray[Any]
+ChunkCache = Cache[tuple[str, int], Items]
+ReadShard = Callable[[int, list[tuple[int, int]]], list[bytes]]
+"""The bytes of some ranges of the shard of a number."""
+
+BATCH_CHUNKS = 64
+"""Taken from at once, so that items of a whole layer need not be in memory."""
 
 
 class ArrayToWrite(NamedTuple):
     """A one-dimensional array as `Store.write_band` takes it.
 
-    role : "words" or "values", which decides chunks and codecs
+    role : "words", "values" or "codes", which decides chunks and codecs
     missing : what no item equals, None if there is nothing of the kind
     """
 
@@ -26,109 +35,121 @@ class ArrayToWrite(NamedTuple):
     missing: float | int | None = None
 
 
-class ChunkCache:
-    """The chunks last used, up to a number of bytes; safe for several threads."""
-
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
-        self._num_bytes = 0
-        self._chunks: OrderedDict[tuple[str, int], Items] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: tuple[str, int]) -> Items | None:
-        with self._lock:
-            chunk = self._chunks.get(key)
-            if chunk is not None:
-                self._chunks.move_to_end(key)
-            return chunk
-
-    def clear(self) -> None:
-        with self._lock:
-            self._chunks.clear()
-            self._num_bytes = 0
-
-    def put(self, key: tuple[str, int], chunk: Items) -> None:
-        with self._lock:
-            if key not in self._chunks:
-                self._chunks[key] = chunk
-                self._num_bytes += chunk.nbytes
-            while self._num_bytes > self._max_bytes and len(self._chunks) > 1:
-                self._num_bytes -= self._chunks.popitem(last=False)[1].nbytes
-
-
 class StoredArray:
-    """A one-dimensional stored array, read by chunks through a cache."""
+    """A one-dimensional stored array; every chunk read is compared with the chunk table.
 
-    def __init__(self, array: Any, name: str, missing: float | int | None, cache: ChunkCache):
-        self._array = array
+    Chunks that lie side by side are read at once. Raises SolutionDamaged. Safe for several threads.
+    """
+
+    def __init__(self, form: ArrayForm, table: ChunkTable, read_shard: ReadShard, name: str,
+                 missing: float | int | None, cache: ChunkCache) -> None:  # fmt: skip
+        self._form, self._table, self._read_shard = form, table, read_shard
         self._name = name
         self._missing = missing
         self._cache = cache
-        self._chunk_items = array.chunks[0]
 
     def __len__(self) -> int:
-        return int(self._array.shape[0])
+        return self._form.length
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the chunk table, which is what an open array takes."""
+        return int(self._table.rows.nbytes)
 
     def __getitem__(self, index: slice) -> Items:
         start, stop, _ = index.indices(len(self))
         if start >= stop:
-            return np.empty(0, dtype=self._array.dtype)
-        size = self._chunk_items
+            return np.empty(0, dtype=self._form.dtype)
+        size = self._form.chunk_items
         numbers = range(start // size, (stop - 1) // size + 1)
         pieces = [
-            self._chunk(i)[max(start - i * size, 0) : min(stop - i * size, size)] for i in numbers
+            chunk[max(start - i * size, 0) : min(stop - i * size, size)]
+            for i, chunk in self._chunks(numbers).items()
         ]
         return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
     def take(self, positions: NDArray[np.int64]) -> Items:
         """The items at the given positions."""
-        out = np.empty(len(positions), dtype=self._array.dtype)
-        numbers = positions // self._chunk_items
+        out = np.empty(len(positions), dtype=self._form.dtype)
+        if not len(positions):
+            return out
+        numbers = positions // self._form.chunk_items
         order = np.argsort(numbers, kind="stable")
-        for group in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
-            if len(group):
-                chunk = self._chunk(int(numbers[group[0]]))
-                out[group] = chunk[positions[group] % self._chunk_items]
+        groups = np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
+        for begin in range(0, len(groups), BATCH_CHUNKS):
+            batch = groups[begin : begin + BATCH_CHUNKS]
+            chunks = self._chunks(int(numbers[group[0]]) for group in batch)
+            for group, chunk in zip(batch, chunks.values(), strict=True):
+                out[group] = chunk[positions[group] % self._form.chunk_items]
         return out
 
     @property
     def num_chunks(self) -> int:
-        return -(-len(self) // int(self._chunk_items))
+        return -(-len(self) // self._form.chunk_items)
 
     def read_chunk(self, number: int) -> Items:
-        """A chunk, past the cache. Raises SolutionDamaged."""
-        where = f", chunk {number}"
-        start = number * self._chunk_items
-        stop = min(start + self._chunk_items, len(self))
-        return self._checked(self._read(start, stop, where), where)
+        """A chunk, past the cache."""
+        return next(self._read([number]))[1]
 
     def read(self) -> Items:
         """All of it, past the cache."""
-        return self._checked(self._read(0, len(self), ""), "")
+        out = np.empty(len(self), dtype=self._form.dtype)
+        for number, chunk in self._read(range(self.num_chunks)):
+            start = number * self._form.chunk_items
+            out[start : start + len(chunk)] = chunk
+        return out
 
-    def _chunk(self, number: int) -> Items:
-        key = (self._name, number)
-        chunk = self._cache.get(key)
-        if chunk is None:
-            chunk = self.read_chunk(number)
-            self._cache.put(key, chunk)
-        return chunk
+    def _chunks(self, numbers: Iterable[int]) -> dict[int, Items]:
+        """Chunks of rising numbers."""
+        found = {number: self._cache.get((self._name, number)) for number in numbers}
+        for number, chunk in self._read([n for n, chunk in found.items() if chunk is None]):
+            self._cache.put((self._name, number), chunk)
+            found[number] = chunk
+        return found  # type: ignore[return-value]
 
-    def _read(self, start: int, stop: int, where: str) -> Items:
+    def _read(self, numbers: Iterable[int]) -> Iterator[tuple[int, Items]]:
+        """Chunks of rising numbers, past the cache; those of a shard are asked for together."""
         try:
-            return np.asarray(self._array[start:stop])
+            places = [(number, *self._table.place(number)) for number in numbers]
+        except ValueError as error:
+            raise SolutionDamaged(f"{self._name}, {error}; no value returned") from None
+        for shard, of_shard in itertools.groupby(places, key=lambda place: place[1]):
+            rows = [(number, start, stop) for number, _, start, stop in of_shard]
+            ranges = _joined([(start, stop) for _, start, stop in rows])
+            pieces = dict(zip(ranges, self._read_shard(shard, ranges), strict=True))
+            for number, start, stop in rows:
+                (begin, _), piece = next(p for p in pieces.items() if p[0][0] <= start < p[0][1])
+                yield number, self._decoded(number, piece[start - begin : stop - begin])
+
+    def _decoded(self, number: int, stored: bytes) -> Items:
+        """The items of a chunk, which is the table's."""
+        try:
+            self._table.check(number, stored)
+            items = self._form.decode(stored)
         except MemoryError:
             raise
         # Whatever a codec makes of damaged bytes, it is one thing to the user.
         except Exception as error:
-            # A chunk that is not the table's is named already.
-            what = f", {error}" if str(error).startswith("chunk") else f"{where}: {error}"
-            raise SolutionDamaged(f"{self._name}{what}; no value returned") from error
-
-    def _checked(self, items: Items, where: str) -> Items:
+            raise SolutionDamaged(
+                f"{self._name}, chunk {number}: {error}; no value returned"
+            ) from error
+        items = items[: len(self) - number * self._form.chunk_items]
         missing = self._missing
         if missing is not None and bool(
             np.isnan(items).any() if missing != missing else (items == missing).any()
         ):
-            raise SolutionDamaged(f"{self._name}{where}: values are missing; no value returned")
+            raise SolutionDamaged(
+                f"{self._name}, chunk {number}: values are missing; no value returned"
+            )
         return items
+
+
+def _joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Rising ranges, those that touch joined."""
+    joined = ranges[:1]
+    for start, stop in ranges[1:]:
+        if start == joined[-1][1]:
+            joined[-1] = (joined[-1][0], stop)
+        else:
+            joined.append((start, stop))
+    return joined

@@ -8,8 +8,10 @@ from collections.abc import Collection, Iterable
 import numpy as np
 
 from . import catalogue
+from .band_builder import NAMES
+from .band_reader import MANIFEST
 from .bands import bands_of
-from .catalogue import Catalogue
+from .catalogue import read_catalogue
 from .errors import SolutionDamaged, UsageError
 from .files import parse_record, read_file
 from .findings import Findings, Problem
@@ -17,16 +19,18 @@ from .kept_records import COUNTS, record_name, sound_records
 from .kernels.members import count_members, count_missing_images
 from .layer import Band
 from .layer_index import build_layer_index
-from .layer_sets import NAMES, LayerSets, stored_shape, wrong_parents
+from .layer_sets import LayerSets, stored_shape, wrong_parents
 from .layer_values import NAME as VALUES_NAME
 from .lock import SOLUTION_NAME
 from .objective import parse_objective
 from .options import DEFAULT_SAMPLE, DEFAULT_SHARE, LEVELS
+from .policy_bands import CODES, WEIGHTS, policy_kind
 from .records import OBJECTIVE, RESULT, SETS
 from .report import check_published, make_report
 from .solution import Solution
-from .store import MANIFEST, Store
+from .store import Store
 from .tables import build_tables
+from .verify_policy import check_policy
 from .verify_values import check_values
 
 
@@ -120,7 +124,8 @@ def _check_sets(store: Store, findings: Findings, bands: _BandCheck) -> list[Ban
     is_complete = sets.max_age == shape.top_age and sound == list(bands_of(shape))
     is_complete &= not store.keeps_start_alone
     _check_catalogue(store, findings, SETS, is_complete)
-    findings.checks.append(f"{SETS}: ages 4 to {sets.max_age} of {shape.top_age}")
+    if store.keep != "policy":
+        findings.checks.append(f"{SETS}: ages 4 to {sets.max_age} of {shape.top_age}")
     return sound
 
 
@@ -131,13 +136,14 @@ def _check_values_kind(
     if not findings.attempt(f"{kind}/{OBJECTIVE}", check_objective):
         return
     starts_alone = store.keeps_start_alone
+    names = (CODES, WEIGHTS) if kind.startswith("policy/") else (VALUES_NAME,)
     every = list(bands_of(stored_shape(store)))
     if starts_alone:
         sound = sound_records(store, findings, kind, every)
     else:
         sound = _sound_bands(store, findings, kind)
     for band in () if starts_alone else sound:
-        check = functools.partial(bands.check_bytes, kind, band, (VALUES_NAME,))
+        check = functools.partial(bands.check_bytes, kind, band, names)
         findings.attempt(f"{kind}/{band.name}", check)
         _note_strays(store, findings, store.stray_files(kind, band))
         if band in set_bands:
@@ -147,7 +153,8 @@ def _check_values_kind(
     if is_finished:
         findings.attempt(result, functools.partial(_check_result, store, kind))
     # Values are written downward.
-    lowest = every[0] if is_finished else min(sound, default=None)
+    is_upward = (store.read_record(f"{kind}/{OBJECTIVE}") or {}).get("reach") == "optimal"
+    lowest = every[0] if is_finished else None if is_upward else min(sound, default=None)
     expected = [b for b in every if ((lowest and b > lowest) or is_finished) and b not in sound]
     _check_gaps(store, findings, kind, kind, expected)
     _check_catalogue(store, findings, kind, is_finished and sound == every and not starts_alone)
@@ -158,7 +165,8 @@ def _check_values_kind(
 def _check_objective(store: Store, kind: str) -> None:
     store.kind_identity(kind)
     record = store.read_record(f"{kind}/{OBJECTIVE}") or {}
-    if parse_objective(str(record.get("objective")), stored_shape(store)).values_kind != kind:
+    objective = parse_objective(str(record.get("objective")), stored_shape(store))
+    if kind not in (objective.values_kind, policy_kind(objective)):
         raise SolutionDamaged(f"{kind}/{OBJECTIVE} is that of {record.get('objective')}")
 
 
@@ -232,6 +240,8 @@ def _check_set_band(sets: LayerSets, band: Band, bands: _BandCheck) -> str:
 def _check_meaning(store: Store, kind: str, sample: int, seed: int) -> str:
     """The values of an objective, read as anybody reads them, and the figures that came of them."""
     record = store.read_record(f"{kind}/{OBJECTIVE}") or {}
+    if store.keep == "policy":
+        return check_policy(Store(store.path), str(record["objective"]))
     if store.keeps_start_alone:
         objective = parse_objective(str(record["objective"]), stored_shape(store))
         check_published(make_report(LayerSets(store), objective))
@@ -255,28 +265,25 @@ def _check_catalogue(store: Store, findings: Findings, kind: str, is_complete: b
 def _compare_catalogue(store: Store, findings: Findings, kind: str) -> str:
     """Compare a catalogue that is sound in itself with what lies on the disk."""
     path = store.path / kind / catalogue.NAME
-    opened = Catalogue(path)
-    try:
-        opened.check()
-        own = SOLUTION_NAME if kind == SETS else OBJECTIVE
-        record = parse_record(opened.read(own), f"{path}, {own}")
-        if record.get("identity") != store.kind_identity(kind):
-            raise SolutionDamaged(f"{path} is of another solution")
-        for band in bands_of(stored_shape(store)):
-            opened.read(f"{band.name}/{MANIFEST}")
-        for name in opened.names:
-            file = name if name == SOLUTION_NAME else f"{kind}/{name}"
-            try:
-                agrees = read_file(store.path / file) == opened.read(name)
-                message = f"{store.path / file} is not as in {kind}/{catalogue.NAME}"
-            except SolutionDamaged as error:
-                agrees, message = False, str(error)
-            if not agrees:
-                is_in_band = file.startswith(f"{kind}/") and "/" in name
-                subject = f"{kind}/{name.split('/')[0]}" if is_in_band else file
-                findings.add(subject, message, otherwise=f"{kind}/{catalogue.NAME}")
-    finally:
-        opened.close()
+    parts = read_catalogue(path)
+    own = SOLUTION_NAME if kind == SETS else OBJECTIVE
+    expected = {own, *(f"{band.name}/{MANIFEST}" for band in bands_of(stored_shape(store)))}
+    for name in sorted(expected - set(parts)):
+        raise SolutionDamaged(f"{path} lacks {name}")
+    record = parse_record(parts[own], f"{path}, {own}")
+    if record.get("identity") != store.kind_identity(kind):
+        raise SolutionDamaged(f"{path} is of another solution")
+    for name, stored in parts.items():
+        file = name if name == SOLUTION_NAME else f"{kind}/{name}"
+        try:
+            agrees = read_file(store.path / file) == stored
+            message = f"{store.path / file} is not as in {kind}/{catalogue.NAME}"
+        except SolutionDamaged as error:
+            agrees, message = False, str(error)
+        if not agrees:
+            is_in_band = file.startswith(f"{kind}/") and "/" in name
+            subject = f"{kind}/{name.split('/')[0]}" if is_in_band else file
+            findings.add(subject, message, otherwise=f"{kind}/{catalogue.NAME}")
     return f"{kind}/{catalogue.NAME}: agrees with the files"
 
 
@@ -286,11 +293,13 @@ def _check_strays(store: Store, findings: Findings, kinds: list[str]) -> None:
             for band in bands_of(stored_shape(store))}  # fmt: skip
     ours |= {f"{kind}/{catalogue.NAME}" for kind in [SETS, *kinds]}
     ours |= {f"{kind}/{name}" for kind in kinds for name in (OBJECTIVE, RESULT)}
-    ours |= {name for name in store.record_names("values/*") if (store.path / name).is_dir()}
+    objectives = [*store.record_names("values/*"), *store.record_names("policy/*")]
+    ours |= {name for name in objectives if (store.path / name).is_dir()}
     if store.keeps_start_alone:
         ours |= {record_name(kind, band) for kind in [COUNTS, *kinds]
                  for band in bands_of(stored_shape(store))}  # fmt: skip
-    for pattern in (f"{SETS}/*", f"{COUNTS}/*", "values/*", "values/*/*"):
+    patterns = (f"{SETS}/*", f"{COUNTS}/*", "values/*", "values/*/*", "policy/*", "policy/*/*")
+    for pattern in patterns:
         names = store.record_names(pattern)
         _note_strays(store, findings, [name for name in names if name not in ours])
 

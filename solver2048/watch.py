@@ -66,6 +66,6 @@ def _left(record: dict[str, Any], spent: float) -> str:
         return f"forecast {duration(forecast)} in all"
     expected = spent + record["eta_seconds"]
     return (
-        f"{duration(record['eta_seconds'])} left; in all {duration(expected)}, "
-        f"{expected / max(forecast, 1e-9):.2f} times the forecast"
+        f"{duration(record['eta_seconds'])} left;\n"
+        f"  in all {duration(expected)}, {expected / max(forecast, 1e-9):.2f} times the forecast"
     )

@@ -49,13 +49,16 @@ class Workers:
                  trace: TracebackType | None) -> None:  # fmt: skip
         self._pool.shutdown(cancel_futures=True)
 
-    def run(self, *jobs: Job) -> list[Any]:
-        """The results of every job's task over all its ranges, in no particular order."""
+    def run(self, *jobs: Job, min_range: int = MIN_RANGE_SLOTS) -> list[Any]:
+        """The results of every job's task over all its ranges, in no particular order.
+
+        min_range : slots below which a range is not cut; where jobs count something larger, fewer
+        """
         calls: deque[tuple[Task, np.uint64, np.uint64]] = deque()
         for num_slots, task in jobs:
             num_ranges = 1
             if self.num_threads > 1:
-                num_ranges = min(self.num_threads * RANGES_PER_THREAD, num_slots // MIN_RANGE_SLOTS)
+                num_ranges = min(self.num_threads * RANGES_PER_THREAD, num_slots // min_range)
             num_ranges = max(num_ranges, num_slots // MAX_RANGE_SLOTS, 1)
             bounds = [np.uint64(num_slots * i // num_ranges) for i in range(num_ranges + 1)]
             calls.extend((task, start, stop) for start, stop in itertools.pairwise(bounds))

@@ -11,7 +11,7 @@ from pathlib import Path
 import google_crc32c
 import numpy as np
 
-from solver2048 import zarr_arrays
+from solver2048.files import Directory
 
 INDEX_ENTRY = np.dtype([("offset", "<u8"), ("length", "<u8")])
 
@@ -38,35 +38,34 @@ def swap_files(a: Path, b: Path) -> None:
 
 
 def swap_chunks(shard: Path, per_shard: int, rng: np.random.Generator) -> None:
-    """Exchange two chunks in a shard's index, whose own checksum is made right again."""
+    """Exchange two chunks of a shard; its index is that of a sound shard."""
     data = shard.read_bytes()
-    body, index = data[: -16 * per_shard - 4], data[-16 * per_shard - 4 : -4]
-    entries = np.frombuffer(index, dtype=INDEX_ENTRY).copy()
+    entries = np.frombuffer(data[-16 * per_shard - 4 : -4], dtype=INDEX_ENTRY).copy()
     there = np.flatnonzero(entries["offset"] != 2**64 - 1)
+    chunks = {
+        i: data[e["offset"] : e["offset"] + e["length"]] for i, e in enumerate(entries[there])
+    }
     i, j = rng.choice(there, 2, replace=False)
-    entries[[i, j]] = entries[[j, i]]
+    chunks[i], chunks[j] = chunks[j], chunks[i]
+    entries["length"][there] = [len(chunks[n]) for n in there]
+    entries["offset"][there] = np.cumsum([0, *(len(chunks[n]) for n in there[:-1])])
     index = entries.tobytes()
+    body = b"".join(chunks[n] for n in there)
     shard.write_bytes(body + index + google_crc32c.value(index).to_bytes(4, "little"))
 
 
 class Reads:
-    """Which bytes of which files Zarr reads, while it is patched in."""
+    """Which bytes of which files are read by ranges, while it is patched in."""
 
     def __init__(self, monkeypatch) -> None:
         self.ranges: list[tuple[Path, int, int]] = []
-        get = zarr_arrays._CheckedStore.get
+        read_ranges = Directory.read_ranges
 
-        async def recorded(store, key, prototype, byte_range=None):
-            buffer = await get(store, key, prototype, byte_range)
-            path = Path(store._store.root) / key
-            size = path.stat().st_size
-            start = getattr(byte_range, "start", 0)
-            if hasattr(byte_range, "suffix"):
-                start = size - byte_range.suffix
-            self.ranges.append((path, start, getattr(byte_range, "end", size)))
-            return buffer
+        def recorded(directory, name, size, ranges):
+            self.ranges += [(directory._path / name, start, stop) for start, stop in ranges]
+            return read_ranges(directory, name, size, ranges)
 
-        monkeypatch.setattr(zarr_arrays._CheckedStore, "get", recorded)
+        monkeypatch.setattr(Directory, "read_ranges", recorded)
 
     def take(self) -> list[tuple[Path, int, int]]:
         taken, self.ranges = self.ranges, []

@@ -193,3 +193,21 @@ class NaiveSolution:
             }
             for n in sorted(self.states)
         ]
+
+    def statistics(self, allowance: float = 1e-9) -> list[dict[str, float | None]]:
+        """Per age, over labelled states: values, gaps between actions, ties, largest tile."""
+        return [self._statistics(self.states[n], allowance) for n in sorted(self.states)]
+
+    def _statistics(self, states: set[Flat], allowance: float) -> dict[str, float | None]:
+        values = [self.value[state] for state in states]
+        ranked = [sorted(self.action_values(state).values(), reverse=True) for state in states]
+        gaps = [actions[0] - actions[1] for actions in ranked if len(actions) > 1]
+        return {
+            "value_mean": sum(values) / len(states),
+            "value_min": min(values),
+            "value_max": max(values),
+            "gap_mean": sum(gaps) / len(gaps) if gaps else None,
+            "single_share": sum(len(actions) == 1 for actions in ranked) / len(states),
+            "tied_share": sum(gap <= allowance for gap in gaps) / len(states),
+            "largest_tile": max(2 ** max(state) for state in states),
+        }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import json
 import os
 import shutil
@@ -18,7 +19,15 @@ from click.testing import CliRunner
 from conftest import scaled, solution_bytes
 from solve_server import SolveServer
 
-from solver2048 import SolveOptions, bands, checkpoints, open_solution, self_check, solve
+from solver2048 import (
+    SolveOptions,
+    bands,
+    checkpoints,
+    open_solution,
+    progress_log,
+    self_check,
+    solve,
+)  # fmt: skip
 from solver2048 import backward_pass as backward_module
 from solver2048 import forward_pass as forward_module
 from solver2048.amounts import parse_bytes
@@ -297,6 +306,32 @@ def test_a_lost_checkpoint_costs_time_alone(tmp_path, small_bands, monkeypatch):
     shutil.rmtree(tmp_path / "s/scratch/score")
     solve("2x3", tmp_path / "s", options)
     assert solution_bytes(tmp_path / "s") == solution_bytes(tmp_path / "whole")
+
+
+def test_progress_of_all_passes(tmp_path, small_bands, spans, monkeypatch):
+    monkeypatch.setattr(progress_log, "LINE_SECONDS", 0.0)
+    small_bands(KILL_BAND_SLOTS)
+    solve("2x3", tmp_path / "s", SolveOptions(keep="start", disk=KILL_DISK))
+    text = (tmp_path / "s" / progress_log.NAME).read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
+    passes = [line["pass"] for line in lines if line["event"] == "progress"]
+    turns = [a for a, b in itertools.pairwise([*passes, None]) if a != b]
+    assert len(spans) > 2
+    assert turns == ["forward", *["backward", "forward again"] * (len(spans) - 1), "backward"]
+    fractions = [line["fraction"] for line in lines if "fraction" in line]
+    assert fractions[-1] == pytest.approx(1)
+    assert lines[-1]["left_seconds"] == pytest.approx(dict.fromkeys(lines[-1]["left_seconds"], 0))
+    assert lines[-1]["checkpoint"]["age"] > 4
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"memory_bytes": 1 << 20}, "of memory"),
+    ({"disk": 1 << 60}, "of disk.*choose a smaller --disk"),
+])  # fmt: skip
+def test_a_solve_that_cannot_fit_is_refused(options, message, tmp_path):
+    with pytest.raises(NoSpace, match=message):
+        solve("4x3", tmp_path / "s", SolveOptions(keep="start", **options))
+    assert not (tmp_path / "s/solution.json").exists()
 
 
 # --- self-checks ------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ def test_the_time_left_survives_a_restart(tmp_path, monkeypatch):
             log.advance(4, 10.0, 1)
 
     with ProgressLog(tmp_path, forecast) as log:
-        log.begin("forward", 0.0, 1000.0)
+        log.begin("forward", 1000.0, 1000.0)
         advance(log, 77.0)  # whatever is compiled
         advance(log, 3.0, 49)  # three times the forecast
     first = last_line(tmp_path)

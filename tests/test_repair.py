@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from conftest import solution_bytes
 
-from solver2048 import SolveOptions, bands, forward_pass, solve
+from solver2048 import SolveOptions, backward_pass, bands, forward_pass, solve
 from solver2048 import repair as repair_module
 from solver2048.cli import main
 from solver2048.errors import NoSolution, SolutionDamaged, SolutionInUse
@@ -322,7 +322,7 @@ def test_errors_name_the_remedy(harmed):
     harm(harmed, "-values/score/{0}")
     result = run("query", harmed, board)
     assert result.exit_code == 8
-    assert f"values/score/{band(0)}: the band is missing" in result.stderr
+    assert f"values/score/{band(0)}/afterstates/c/0 is missing" in result.stderr
     assert result.stderr.rstrip().endswith(f"run `solver2048 repair {harmed}`")
     harm(harmed, "sets/{3}/manifest.json")
     result = run("solve", "2x3", "--out", harmed, "--quiet")
@@ -393,3 +393,26 @@ def test_what_is_no_file_is_damage(tmp_path):
     (tmp_path / "s/quarantine").touch()
     with pytest.raises(NoSolution, match="move it away"):
         repair(tmp_path / "s")
+
+
+def test_lost_values_come_from_a_checkpoint_kept(tmp_path, small_parts, monkeypatch):
+    """Not from the top age: bands above the checkpoint are not computed again."""
+    monkeypatch.setattr(bands, "KEPT_SLOTS", 15_000)
+    path = tmp_path / "s"
+    solve("2x3", path)
+    whole = solution_bytes(path)
+    kept = [band.first for band in bands.kept_checkpoints(SHAPES["2x3"])]
+    assert len(kept) > 1
+    lost = next(band for band in bands.bands_of(SHAPES["2x3"]) if band.last < kept[-1])
+    shutil.rmtree(path / "values/score" / lost.name)
+    valued = []
+    value_layer = backward_pass.value_layer
+
+    def recorded(problem, age, *arguments):
+        valued.append(age)
+        return value_layer(problem, age, *arguments)
+
+    monkeypatch.setattr(backward_pass, "value_layer", recorded)
+    assert not repair(path).errors
+    assert solution_bytes(path) == whole
+    assert valued[0] == kept[-1] - 2

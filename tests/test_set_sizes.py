@@ -10,9 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from solver2048 import SolveOptions, bands, set_sizes, solve
+from solver2048.band_builder import NAMES
 from solver2048.cli import main
 from solver2048.errors import NotSolved
-from solver2048.layer_sets import NAMES, LayerSets
+from solver2048.layer_sets import LayerSets
 from solver2048.set_sizes import (
     COLUMNS,
     entropy_bound,

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -167,3 +171,24 @@ def test_tile_objective(solved):
         assert answer.actions["left"].reward == 0
         assert answer.value == 1.0
         assert {"left", "right"} <= set(answer.best)
+
+
+MANY = """
+import resource, sys
+from pathlib import Path
+from solver2048 import open_solution
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+solutions = [open_solution(path) for path in sys.argv[1:] for _ in range(100)]
+answers = [solution.query("2 . 4 / . . 2").value for solution in solutions]
+print(len(answers), len(set(answers)))
+"""
+
+
+def test_many_solutions_are_open_at_once(solved, tmp_path):
+    """Half of them without catalogues, in a process that may have few files open."""
+    other = shutil.copytree(solved("2x3"), tmp_path / "s")
+    for path in other.rglob("catalogue.zip"):
+        path.unlink()
+    command = [sys.executable, "-c", MANY, str(solved("2x3")), str(other)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert result.stdout.split() == ["200", "1"], result.stderr

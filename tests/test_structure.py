@@ -14,38 +14,77 @@ import solver2048
 
 # Each module imports only from modules in lines above its own.
 ORDER = [
-    ["errors", "rules", "layer"],
-    ["shape", "lock", "files", "findings", "amounts", "counts_file"],
-    ["board", "tables", "options", "chunk_table", "catalogue", "checkpoints"],
-    ["kernels.slots"],
+    ["cache", "errors", "rules", "layer"],
+    ["location"],
+    ["shape", "lock", "files", "remote", "findings", "amounts", "counts_file"],
+    ["board", "tables", "options", "chunk_table", "catalogue", "checkpoints", "array_form"],
+    ["kernels.slots", "kernels.board_text"],
     ["kernels.moves", "kernels.radix"],
     ["kernels.spawns", "kernels.members"],
-    ["kernels.values", "kernels.actions"],
+    ["kernels.values", "kernels.actions", "kernels.statistics"],
+    ["kernels.policy", "kernels.games", "kernels.answers"],
     ["layer_index", "objective", "value_format", "workers", "bands", "progress"],
     ["published", "stored_array", "records", "progress_log", "samples"],
-    ["forward", "ids", "zarr_arrays", "age_counts", "watch"],
+    [
+        "forward",
+        "ids",
+        "zarr_arrays",
+        "band_reader",
+        "age_counts",
+        "watch",
+        "game",
+        "board_lines",
+        "questions",
+    ],
     ["backward", "store", "footprint", "rates"],
-    ["kept_records", "self_check"],
-    ["layer_sets", "plan", "calibration", "scratch"],
+    ["layer_statistics", "self_check", "band_builder"],
+    ["kept_records", "policy_bands"],
+    ["layer_sets", "plan", "calibration", "scratch", "policy"],
     ["layer_values", "background", "set_sizes", "outlook", "plan_format"],
     ["forward_pass", "backward_pass"],
-    ["start_pass"],
+    ["start_pass", "policy_pass", "policy_reach", "policy_value", "policy_report"],
+    ["pack"],
     ["solver"],
-    ["report", "solution"],
-    ["verify_values"],
-    ["verify"],
-    ["repair"],
+    ["decoded_layer"],
+    ["lookup", "board_values"],
+    ["layer_parts"],
+    ["report", "solution", "age_statistics", "table_files"],
+    ["bulk"],
+    ["answer_files"],
+    ["verify_values", "verify_policy", "state_sample", "policies", "game_totals"],
+    ["verify", "prospects", "simulation", "games"],
+    ["repair", "simulation_format", "explanation", "games_format"],
+    ["explanation_format", "played_game", "overview"],
+    ["game_view", "panels"],
+    ["terminal", "pictures"],
+    ["html_report"],
     ["web.answers", "web.page_files"],
     ["web.bodies"],
     ["web.app"],
     ["web.server"],
     ["cli_command"],
-    ["cli_plan", "cli_serve", "cli_status"],
+    ["cli_overview"],
+    [
+        "cli_explain",
+        "cli_games",
+        "cli_pack",
+        "cli_plan",
+        "cli_play",
+        "cli_plot",
+        "cli_report",
+        "cli_query",
+        "cli_sample",
+        "cli_serve",
+        "cli_simulate",
+        "cli_stats",
+        "cli_status",
+    ],
     ["cli"],
     ["__main__"],
 ]
 
-FILE_MODULES = {"zarr": "zarr_arrays", "shutil": "files", "zipfile": "catalogue", "fcntl": "lock"}
+FILE_MODULES = {"zarr": "zarr_arrays", "shutil": "files", "zipfile": "catalogue", "fcntl": "lock",
+                "obstore": "remote"}  # fmt: skip
 """Who alone imports what deals with files."""
 
 
@@ -93,14 +132,16 @@ def test_kernels_know_no_files_and_the_store_no_game():
         for module, only_in in FILE_MODULES.items():
             assert module not in tops or name == only_in, name
     game = {"tables", "board", "rules", "forward", "backward", "layer_index", "objective", "bands"}
-    for name in ("store", "records", "files", "zarr_arrays", "catalogue", "checkpoints"):
+    persisting = {"store", "band_reader", "records", "files", "remote", "zarr_arrays", "catalogue",
+                  "checkpoints"}  # fmt: skip
+    for name in persisting:
         assert not {m for m, _ in imported(found[name], name)} & game, name
 
 
 def test_the_lock_is_taken_before_heavy_imports():
     """Whatever the command line imports at its top, and for the lock, is light."""
     found = modules(solver2048)
-    light = {"errors", "lock", "options", "shape"}
+    light = {"errors", "location", "lock", "options", "shape"}
     for name in light:
         tops = {top for _, top in imported(found[name], name) if top}
         assert tops <= set(sys.stdlib_module_names), name

@@ -1,0 +1,79 @@
+"""The command `pack`: a policy table, optimal play without values, from a solution."""
+
+from __future__ import annotations
+
+import json
+import signal
+
+import click
+
+from .cli_command import Command
+from .options import REACHES
+
+EXAMPLE = """\
+solver2048 pack solutions/3x3 --policy --out policies/3x3
+solver2048 pack policies/3x3 --policy --reach optimal --out policies/met"""
+
+
+@click.command(cls=Command, example=EXAMPLE)
+@click.argument("path", type=click.Path())
+@click.option("--policy", "is_policy", is_flag=True, required=True,
+              help="Pack the best action of every state, and no values.")  # fmt: skip
+@click.option("--out", type=click.Path(), required=True, metavar="DIR", help="Directory.")
+@click.option("--reach", type=click.Choice(REACHES), default=REACHES[0], show_default=True,
+              help="optimal: only states that optimal play meets from a random start.")  # fmt: skip
+@click.option("--objective", default="score", show_default=True, metavar="NAME",
+              help="'score', or 'tile:N'.")  # fmt: skip
+@click.option("--threads", type=int, help="Number of threads.  [default: all processors]")
+@click.option("--quiet", is_flag=True, help="Show no progress.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def pack(path: str, is_policy: bool, out: str, reach: str, objective: str, threads: int | None,
+         quiet: bool, as_json: bool) -> None:  # fmt: skip
+    """Pack the solution PATH, all sets of which are needed, into a smaller table.
+
+    Actions are chosen again from values in float64, computed as in a solve. With --reach optimal
+    PATH may be a policy table.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    from .lock import DirectoryLock
+    from .options import check_threads
+
+    check_threads(threads)
+    click.get_current_context().params["path"] = out  # what an error's remedy names
+    with DirectoryLock(out) as lock:
+        from .pack import pack_policy
+
+        has_worked = pack_policy(
+            path, out, objective=objective, reach=reach, threads=threads,
+            show_progress=not quiet, lock=lock,
+        )  # fmt: skip
+    print_policy(out, objective, has_worked, as_json)
+
+
+def keeps_policy(path: str) -> bool:
+    """Whether a policy table lies there."""
+    from .store import Store
+
+    return Store(path).keep == "policy"
+
+
+def print_policy(path: str, objective: str, has_worked: bool, as_json: bool) -> None:
+    """Print what a finished policy table holds."""
+    from .files import format_size
+    from .policy_report import policy_report
+
+    report = policy_report(path, objective)
+    if as_json:
+        click.echo(json.dumps(report))
+        return
+    if not has_worked:
+        click.echo("Packed before; nothing to do.")
+    states = "all states" if report["reach"] == "all" else "the states of optimal play"
+    click.echo(
+        f"{report['shape']}, policy for {report['objective']}, {states}\n\n"
+        f"  states modulo the flips  {report['members']:,}\n"
+        f"  as predicted             {report['share_predicted']:.1%} of those with a move\n"
+        f"  start, random            {report['random_start']:,.8f}\n\n"
+        f"  actions {format_size(report['bytes'])}: {report['bits_per_member']:.3f} bits a state\n"
+        f"  in {path}"
+    )

@@ -1,0 +1,304 @@
+"""Actions as a policy table stores them: two bits a slot, the rank of the action among the legal
+ones in the order of a *predictor*.
+
+A predictor is a sum of weights over 13 *patterns* of an afterstate, each of at most four cells::
+
+    score(afterstate) = sum over patterns i of weights[i, the cells of pattern i]
+
+The patterns are the three rows, the six squares of two by two cells and the four columns of a
+packed board; 16 bits hold the exponents of each. The higher score comes first, of equal ones the
+action with the lower number. It is learned, and in a table its weights are int8: scores are exact.
+
+Boards here are canonical, as their slot gives them, save where a kernel says otherwise. Actions are
+up, down, left, right of the packed board.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elias_fano.bits import EIGHT, FOUR, ONE, SIX, TWO, WORD_MASK, ZERO, trailing_zeros
+from elias_fano.jit import inlined, kernel
+from elias_fano.ranked import rank_at
+
+from ..tables import MIRROR_SHIFT, RANK_MASK
+from .actions import ILLEGAL, action_values_into
+from .moves import board_potential, horizontal_move, row_ordinal, vertical_move
+from .slots import (
+    ROW0_SHIFT,
+    ROW1_SHIFT,
+    ROW_MASK,
+    canonical_code_slot,
+    find_block,
+    slot_code,
+)
+
+NUM_ROWS = np.uint64(3)
+NUM_SQUARES = np.uint64(6)
+NUM_PATTERNS = 13
+LAST_PATTERN = np.uint64(NUM_PATTERNS - 1)
+PATTERN_BITS = np.uint64(16)
+NUM_WEIGHTS = NUM_PATTERNS << 16
+
+NO_ACTION = np.uint8(4)
+"""In place of the action of a terminal board."""
+NOT_STORED = np.uint8(5)
+"""In place of an action that is illegal: the board is none of those the table was made for."""
+
+BYTE_MASK = np.uint64(255)
+CELL_MASK = np.uint64(15)
+CODE_SHIFT = ONE
+"""Two bits a slot: the shift of a slot's code in its byte is twice the slot, modulo 8."""
+CODE_MASK = np.uint64(3)
+
+
+@inlined
+def pattern_at(code, number):
+    """Where the weight of a packed board's pattern of that number lies."""
+    cells = code >> ROW1_SHIFT * (TWO - number) & ROW_MASK
+    if number >= NUM_ROWS + NUM_SQUARES:
+        shift = FOUR * (LAST_PATTERN - number)
+        cells = (
+            (code >> (ROW0_SHIFT + shift) & CELL_MASK) << EIGHT
+            | (code >> (ROW1_SHIFT + shift) & CELL_MASK) << FOUR
+            | (code >> shift & CELL_MASK)
+        )
+    elif number >= NUM_ROWS:
+        square = number - NUM_ROWS
+        shift = FOUR * (TWO - (square >> ONE)) + ROW1_SHIFT * (ONE - (square & ONE))
+        cells = (code >> (ROW1_SHIFT + shift) & BYTE_MASK) << EIGHT | (code >> shift & BYTE_MASK)
+    return number << PATTERN_BITS | cells
+
+
+@inlined
+def moved_board(tables, code, action):
+    """A packed board after an action; the board itself where that is illegal."""
+    row0 = code >> ROW0_SHIFT
+    row1 = code >> ROW1_SHIFT & ROW_MASK
+    row2 = code & ROW_MASK
+    direction = np.uint64(action & 1)
+    if action < 2:
+        return vertical_move(tables, row0, row1, row2, direction)
+    return horizontal_move(tables, row0, row1, row2, direction)
+
+
+@inlined
+def order_actions(tables, weights, code, keys):
+    """Fill `keys` with the legal actions of a packed board, the predicted one first; their number.
+
+    keys : int64[4]; `key_action` gives the action of each
+    """
+    count = 0
+    for action in range(4):
+        moved = moved_board(tables, code, action)
+        if moved == code:
+            continue
+        score = np.int64(0)
+        for number in range(NUM_PATTERNS):
+            score += np.int64(weights[pattern_at(moved, np.uint64(number))])
+        key = score * 4 + 3 - action
+        place = count
+        while place > 0 and keys[place - 1] < key:
+            keys[place] = keys[place - 1]
+            place -= 1
+        keys[place] = key
+        count += 1
+    return count
+
+
+@inlined
+def key_action(key):
+    return 3 - (key & 3)
+
+
+@kernel
+def optimal_actions_into(
+    tables, index, potentials, allowance, afterstates, values, codes, slots, action_values, masks
+):
+    """Fill `masks`, uint8[n], with the best actions of states: bit i for action i, 0 if terminal.
+
+    potentials : float64[num_rows], by ordinal, of the objective
+    allowance : actions whose values differ by no more tie
+    afterstates, values : ranked bitmap of the layer, and its values v
+    codes : uint64[n]; slots, action_values : scratch, [n, 4] each
+    """
+    action_values_into(tables, index, afterstates, values, codes, slots, action_values)
+    for i in range(len(codes)):
+        best = -np.inf
+        for action in range(4):
+            if slots[i, action] != ILLEGAL:
+                moved = moved_board(tables, codes[i], action)
+                action_values[i, action] += board_potential(tables, potentials, moved)
+                best = max(best, action_values[i, action])
+        mask = 0
+        for action in range(4):
+            if slots[i, action] != ILLEGAL and action_values[i, action] >= best - allowance:
+                mask |= 1 << action
+        masks[i] = mask
+
+
+@kernel
+def learn(tables, codes, masks, first_rate, last_rate, patterns, shares, weights):
+    """Move `weights`, float64, so that one of each board's best actions scores highest.
+
+    One step of gradient descent a board, in the order given, on minus the logarithm of the share
+    of the best actions among the legal ones; the share of an action is ``(1 + d / 64)^64``, close
+    to ``exp(d)``, for a score ``d`` below the highest: the same number on every machine.
+
+    codes, masks : uint64[n], uint8[n], boards of two legal actions or more
+    first_rate, last_rate : how far a step goes, falling from one to the other
+    patterns, shares : scratch, uint64[4, NUM_PATTERNS] and float64[4]
+    """
+    for i in range(len(codes)):
+        rate = first_rate + (last_rate - first_rate) * (i / len(codes))
+        highest = -np.inf
+        for action in range(4):
+            moved = moved_board(tables, codes[i], action)
+            shares[action] = -np.inf
+            if moved != codes[i]:
+                shares[action] = 0.0
+                for j in range(NUM_PATTERNS):
+                    patterns[action, j] = pattern_at(moved, np.uint64(j))
+                    shares[action] += weights[patterns[action, j]]
+                highest = max(highest, shares[action])
+        total = 0.0
+        best = 0.0
+        for action in range(4):
+            if shares[action] == -np.inf:
+                shares[action] = 0.0
+                continue
+            share = 1.0 + max(shares[action] - highest, -60.0) / 64.0
+            for _ in range(6):
+                share *= share
+            shares[action] = share
+            total += share
+            if masks[i] >> action & 1:
+                best += share
+        for action in range(4):
+            if shares[action] > 0.0:
+                pull = -shares[action] / total
+                if masks[i] >> action & 1:
+                    pull += shares[action] / best
+                for j in range(NUM_PATTERNS):
+                    weights[patterns[action, j]] += rate * pull
+
+
+@kernel
+def encode_actions(tables, index, members, masks, weights, codes, keys, start, stop):
+    """Set the codes of the members among the words ``[start, stop)`` of a ranked bitmap.
+
+    masks : uint8[number of members], each member's actions, any of which may be stored; 0 for none.
+        The one stored is the first in the predictor's order.
+    weights : int8[NUM_WEIGHTS]
+    codes : uint8[16 a word], two bits a slot, 0 so far
+    keys : int64[4], scratch
+    Returns (members of which the predicted action is stored, members with a legal action).
+    """
+    num_predicted = ZERO
+    num_with_action = ZERO
+    if start >= stop:
+        return num_predicted, num_with_action
+    block = find_block(index, start << SIX)
+    for word in range(start, stop):
+        bits = members[word << ONE]
+        position = members[word << ONE | ONE]
+        while bits:
+            slot = word << SIX | trailing_zeros(bits)
+            bits &= bits - ONE
+            mask = masks[position]
+            position += ONE
+            if mask == 0:
+                continue
+            while index.block_base[block + ONE] <= slot:
+                block += ONE
+            code = slot_code(tables, index, block, slot)
+            count = order_actions(tables, weights, code, keys)
+            rank = 0
+            while rank < count - 1 and not mask >> key_action(keys[rank]) & 1:
+                rank += 1
+            codes[slot >> TWO] |= np.uint64(rank) << ((slot & CODE_MASK) << CODE_SHIFT)
+            num_predicted += np.uint64(rank == 0)
+            num_with_action += ONE
+    return num_predicted, num_with_action
+
+
+@inlined
+def _mirrored(tables, code):
+    """A packed board with its rows reversed."""
+    mirrored = ZERO
+    for shift in (ROW0_SHIFT, ROW1_SHIFT, ZERO):
+        row = code >> shift & ROW_MASK
+        info = tables.row_info[row]
+        mirror = info >> MIRROR_SHIFT & RANK_MASK
+        ordinal = row_ordinal(tables, row) - (info & RANK_MASK) + mirror
+        mirrored |= np.uint64(tables.rows[ordinal]) << shift
+    return mirrored
+
+
+@inlined
+def _flipped(code):
+    """A packed board with its rows 0 and 2 swapped."""
+    middle = code & ROW_MASK << ROW1_SHIFT
+    return (code & ROW_MASK) << ROW0_SHIFT | middle | code >> ROW0_SHIFT
+
+
+@kernel
+def actions_into(tables, index, weights, boards, slots, codes, keys, actions):
+    """Fill `actions`, uint8[n], with the stored action of every board, in any orientation.
+
+    slots : canonical indices of the boards; codes : uint8[n], the byte that holds each slot's code
+    keys : int64[4], scratch
+    `NO_ACTION` on a terminal board, `NOT_STORED` where the code is that of an illegal action.
+    """
+    for i in range(len(boards)):
+        canonical = slot_code(tables, index, find_block(index, slots[i]), slots[i])
+        count = order_actions(tables, weights, canonical, keys)
+        rank = codes[i] >> ((slots[i] & CODE_MASK) << CODE_SHIFT) & CODE_MASK
+        if count == 0:
+            actions[i] = NO_ACTION
+        elif rank >= count:
+            actions[i] = NOT_STORED
+        else:
+            action = key_action(keys[rank])
+            # A flip of the rows' order leaves left and right alone, that of the cells up and down.
+            other = _mirrored(tables, boards[i]) if action < 2 else _flipped(boards[i])
+            is_kept = boards[i] == canonical or other == canonical
+            actions[i] = action if is_kept else action ^ 1
+
+
+@kernel
+def policy_values_into(tables, index, floors, floor_cap, afterstates, values, codes, actions, out):
+    """Fill `out` with the ``w`` of states under a policy, NaN where its action is illegal.
+
+    floors, floor_cap, afterstates, values : as `values.best_moves` takes them
+    codes : uint64[n], packed states; actions : uint8[n]; out : float64[n]
+    """
+    for i in range(len(codes)):
+        code = codes[i]
+        is_over = True
+        for action in range(4):
+            is_over &= moved_board(tables, code, action) == code
+        floor = min(board_potential(tables, floors, code), floor_cap)
+        moved = code
+        if actions[i] < 4:
+            moved = moved_board(tables, code, np.int64(actions[i]))
+        if is_over or (floor_cap < np.inf and floor == floor_cap):
+            out[i] = floor
+        elif moved == code:
+            out[i] = np.nan
+        else:
+            slot = canonical_code_slot(tables, index, moved)
+            out[i] = values[rank_at(afterstates, slot)]
+
+
+@kernel
+def mark_policy_moves(tables, index, codes, actions, afterstates):
+    """Set the bit of every board's afterstate under its action; returns how many have one."""
+    count = ZERO
+    for i in range(len(codes)):
+        if actions[i] < 4:
+            moved = moved_board(tables, codes[i], np.int64(actions[i]))
+            slot = canonical_code_slot(tables, index, moved)
+            afterstates[slot >> SIX] |= ONE << (slot & WORD_MASK)
+            count += ONE
+    return count

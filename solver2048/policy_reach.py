@@ -1,0 +1,108 @@
+"""The states that a policy itself can meet from a random start: all spawns, its action alone."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elias_fano.bits import empty_bitmap
+from elias_fano.ranked import rank_bitmap
+
+from .background import BackgroundWriter
+from .bands import bands_of
+from .errors import SolutionDamaged
+from .forward import SPAWN_EXPONENTS, START_AGES, AfterstateLayer, spawn_job, start_boards
+from .kernels.policy import NO_ACTION, NOT_STORED, mark_policy_moves
+from .kernels.slots import mark_slots
+from .layer_index import board_slots, build_layer_index
+from .options import SolveOptions
+from .policy import PolicyTable
+from .policy_bands import PolicyBandBuilder, member_chunks, member_codes
+from .progress import Progress
+from .records import OBJECTIVE, RESULT
+from .store import Store
+from .tables import build_tables
+from .workers import Workers
+
+
+@dataclass(frozen=True)
+class ReachedLayer:
+    """The states of one age that a policy meets.
+
+    states : ranked bitmap; actions : uint8[n], of each, in index order
+    """
+
+    age: int
+    states: NDArray[np.uint64]
+    actions: NDArray[np.uint8]
+
+
+def reached_layers(table: PolicyTable, workers: Workers) -> Iterator[ReachedLayer]:
+    """All ages upward. Raises SolutionDamaged where a state is met for which there is no action."""
+    shape = table.shape
+    tables = build_tables(shape)
+    window: dict[int, AfterstateLayer] = {}
+    for age in range(4, shape.top_age + 1, 2):
+        index = build_layer_index(shape, age)
+        states = empty_bitmap(int(index.num_slots))
+        mark_slots(board_slots(shape, index, start_boards(shape, age)), states)
+        workers.run(
+            *(
+                spawn_job(shape, window[age - 2**exponent], index, exponent, states)
+                for exponent in SPAWN_EXPONENTS
+                if age - 2**exponent >= min(START_AGES.values())
+            )
+        )
+        ranks = rank_bitmap(states)
+        actions = np.full(int(ranks[-1]), NO_ACTION, dtype=np.uint8)
+        afterstates = empty_bitmap(int(index.num_slots))
+        for start, stop, place in member_chunks(ranks):
+            codes = member_codes(shape, index, states, start, stop, place.stop - place.start)
+            actions[place] = table.actions(age, codes)
+            mark_policy_moves(tables, index, codes, actions[place], afterstates)
+        if (actions == NOT_STORED).any():
+            raise SolutionDamaged(f"age {age}: no action is stored for a state that play meets")
+        window[age] = AfterstateLayer(index, afterstates)
+        window.pop(age - 4, None)
+        yield ReachedLayer(age, ranks, actions)
+
+
+def reach_pass(table: PolicyTable, store: Store, options: SolveOptions, workers: Workers) -> bool:
+    """Store the actions of the states alone that a complete policy meets.
+
+    Begins anew where it was stopped, but writes no finished band again. Returns whether there was
+    anything to do.
+    """
+    kind, shape = table.kind, table.shape
+    store.create_kind(kind, {"objective": table.objective.name, "reach": "optimal"})
+    bands = bands_of(shape)
+    if store.read_record(f"{kind}/{RESULT}") and store.read_record(f"{kind}/{OBJECTIVE}"):
+        return store.finish_kind(kind, bands)
+    layers = reached_layers(table, workers)
+    with (
+        Progress(f"{shape.name} reach", len(bands), enabled=options.show_progress) as progress,
+        BackgroundWriter() as writer,
+    ):
+        for band in bands:
+            reached = [next(layers) for _ in band.ages]
+            num_members = {layer.age: len(layer.actions) for layer in reached}
+            builder = PolicyBandBuilder(shape, band, num_members)
+            for layer in reached:
+                builder.add(layer.age, layer.states, _masks(layer.actions))
+            if not store.is_done(kind, band):
+                arrays, record = builder.encode(workers)
+                writer.submit(functools.partial(store.write_band, kind, band, arrays, record))
+            progress.advance(band.last, 1, sum(num_members.values()))
+    result = {**(table.result or {}), "identity": store.kind_identity(kind)}
+    result.pop("sha256", None)
+    store.write_record(f"{kind}/{RESULT}", result)
+    store.finish_kind(kind, bands)
+    return True
+
+
+def _masks(actions: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    return np.where(actions < NO_ACTION, 1 << (actions & 3), 0).astype(np.uint8)
