@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ..board import parse_board
+from ..board_values import BoardValue
 from ..errors import (
     BoardError,
     ImpossibleBoard,
@@ -15,7 +16,7 @@ from ..errors import (
     SolverError,
     UnreachableBoard,
 )
-from ..solution import BoardValue, Solution
+from ..solution import Solution
 
 PROBLEMS: dict[type[Exception], tuple[int, str]] = {
     ImpossibleBoard: (422, "impossible_board"),
