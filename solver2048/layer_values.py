@@ -157,7 +157,8 @@ class Values:
 
     def take(self, age: int, positions: NDArray[np.int64]) -> NDArray[np.float64]:
         """Values of the afterstates at the given positions of their layer's set."""
-        return self.format.decode(self._array(age).take(positions + self._layer(age).start))
+        start = self._layer(age).start  # first: it knows what is not solved yet
+        return self.format.decode(self._array(age).take(positions + start))
 
     def read(self, age: int) -> NDArray[Any]:
         """All values of a layer, as stored, in the order of its set."""

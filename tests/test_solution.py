@@ -192,3 +192,15 @@ def test_many_solutions_are_open_at_once(solved, tmp_path):
     command = [sys.executable, "-c", MANY, str(solved("2x3")), str(other)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert result.stdout.split() == ["200", "1"], result.stderr
+
+
+def test_values_that_are_still_to_come(solved, tmp_path):
+    """Right after the forward pass all boards are known, and no value."""
+    path = tmp_path / "s"
+    shutil.copytree(solved("2x3"), path)
+    for name in ("score/result.json", "score/catalogue.zip"):
+        (path / "values" / name).unlink()
+    for band in (path / "values/score").glob("*-*"):
+        shutil.rmtree(band)
+    with open_solution(path) as solution, pytest.raises(NotSolved, match="no values yet"):
+        solution.query("2 2 . / . . .")
