@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .cli_command import Command
-from .errors import UsageError
+from .errors import NotSolved, UsageError
 
 if TYPE_CHECKING:
     from .web.answers import ServedSolution
@@ -45,6 +45,7 @@ def serve(paths: tuple[str, ...], host: str, port: int, as_json: bool) -> None:
             name = _name(path, objective, set(served))
             served[name] = ServedSolution(name, open_solution(path, objective))
             stack.callback(served[name].close)
+            served[name].warm_up()
 
         def announce(address: str) -> None:
             if as_json:
@@ -58,11 +59,16 @@ def serve(paths: tuple[str, ...], host: str, port: int, as_json: bool) -> None:
 def _objectives(paths: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Every objective of every path; the score where there are no values, for its error."""
     from .layer_values import stored_objectives
+    from .location import is_url
     from .store import Store
 
     for path in paths:
+        if is_url(path):
+            yield path, "score"
+            continue
         store = Store(path)
-        store.identity()
+        if store.identity().get("keep") == "policy":
+            raise NotSolved(f"{path} is a policy table; a page beside the game needs values")
         for objective in sorted(stored_objectives(store)) or ["score"]:
             yield path, objective
 

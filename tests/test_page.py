@@ -100,6 +100,24 @@ def wait_for_values(page):
     until(page, "document.querySelector('[data-show=value]').textContent !== '–'")
 
 
+def wait_for_move(page, before):
+    """The board has changed, has its new tile and its values."""
+    until(page, "old => location.hash !== old", arg=before)
+    page.wait_for_timeout(400)
+    wait_for_values(page)
+
+
+def paste(page, text):
+    page.get_by_label("Board as text").evaluate(
+        """(input, text) => {
+          const clipboardData = new DataTransfer();
+          clipboardData.setData("text", text);
+          input.dispatchEvent(new ClipboardEvent("paste", {clipboardData, cancelable: true}));
+        }""",
+        text,
+    )
+
+
 def action(page, name):
     return page.locator(f'.action[data-action="{name}"]')
 
@@ -135,11 +153,11 @@ def test_values_of_all_actions_are_shown(open_page, solved):
 
 def test_a_game_by_keys_with_chosen_tiles(open_page, solved):
     """A lossy move, its spawn placed by keyboard, what it lost, and taking it back."""
-    page = open_page(START)
+    page = open_page("#s=2x4&b=4,0,8,0/2,0,2,16")
     wait_for_values(page)
     page.get_by_label("I choose").check(force=True)
     with open_solution(solved("2x4")) as solution:
-        answer = solution.query("2 2 4 ./. . . 2")
+        answer = solution.query("4 . 8 . / 2 . 2 16")
     worst = min((v.value, n) for n, v in answer.actions.items() if v and n not in answer.best)[1]
     page.locator("h1").click()
     page.keyboard.press(f"Arrow{worst.title()}")
@@ -158,7 +176,7 @@ def test_a_game_by_keys_with_chosen_tiles(open_page, solved):
     assert f"{worst}: lost {loss:.2f} points" in shown(page, "last-move")
     assert number(shown(page, "lost")) == round(-loss, 2)
     page.keyboard.press("u")
-    wait_for_board(page, [[2, 2, 4, 0], [0, 0, 0, 2]])
+    wait_for_board(page, [[4, 0, 8, 0], [2, 0, 2, 16]])
     assert shown(page, "last-move") == "No move yet."
 
 
@@ -204,8 +222,8 @@ def test_setting_up_by_clicks_palette_keys_and_text(open_page):
     page.keyboard.press("Backspace")
     wait_for_board(page, [[2, 2, 4, 2], [64, 0, 0, 2]])
     assert page.get_by_label("Board as text").input_value() == "2 2 4 2 / 64 . . 2"
-    page.get_by_label("Board as text").fill("2 4\n. . / . 8 / . .")
-    page.keyboard.press("Enter")
+    paste(page, "2 4\n. .\n. 8\n. .\n")
+    page.get_by_label("Board as text").press("Enter")
     wait_for_board(page, [[2, 4], [0, 0], [0, 8], [0, 0]])
     wait_for_values(page)
     page.get_by_role("button", name="Play from here").click()
@@ -241,7 +259,7 @@ def test_a_permalink_survives_reloading_and_sharing(open_page):
     page = open_page(START)
     wait_for_values(page)
     page.keyboard.press("ArrowLeft")
-    until(page, "old => location.hash !== old", arg=START)
+    wait_for_move(page, START)
     rows, value, url = board_of(page), shown(page, "value"), page.url
     page.reload()
     page.wait_for_selector("body[data-ready]")

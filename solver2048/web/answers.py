@@ -62,6 +62,15 @@ class ServedSolution:
         self._solution = solution
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"ask-{name}")
 
+    def warm_up(self) -> None:
+        """Answer once, so that the first to ask does not wait for kernels to be compiled."""
+        shape = self._solution.shape
+        board = [
+            [2, 2, *[0] * (shape.num_columns - 2)],
+            *[[0] * shape.num_columns] * (shape.num_rows - 1),
+        ]
+        self._answer(board)
+
     def close(self) -> None:
         self._thread.shutdown(cancel_futures=True)
         self._solution.close()

@@ -5,6 +5,13 @@ export class Editor {
   constructor(root, onText) {
     this.palette = root.querySelector('[data-show="palette"]');
     this.input = root.querySelector("input[name=text]");
+    // A line of input drops the ends of lines that are pasted, and with them the rows.
+    this.input.addEventListener("paste", (event) => {
+      const text = event.clipboardData.getData("text").trim();
+      if (!text.includes("\n")) return;
+      event.preventDefault();
+      this.input.value = text.split(/\s*\n\s*/).join(" / ");
+    });
     root.querySelector("form").addEventListener("submit", (event) => {
       event.preventDefault();
       onText(this.input.value);
