@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from . import rules
 from .board import GivenBoard, pack_boards
 from .board_values import BoardValue
+from .layer_values import no_values
 from .prospects import Boards, death_probabilities, tile_distribution
 from .simulation import simulate
 from .solution import Solution
@@ -113,6 +114,8 @@ def explain(
     seed : of the games played where there are more
     """
     answer = solution.query(given)
+    if not answer.actions:
+        raise no_values(solution.sets.store)
     boards = Boards(pack_boards(given.oriented[None], solution.shape), np.ones(1))
     at_end = tile_distribution(solution, boards, max_states)
     is_exact = at_end is not None

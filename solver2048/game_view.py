@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from .explanation import with_tile
 from .objective import Objective
 from .played_game import PlayedGame
@@ -83,6 +85,8 @@ def _hints(game: PlayedGame) -> list[Line]:
     answer = game.position.answer
     if not answer.best:
         return [[("the game is over", "bold")]]
+    if not game.has_values:
+        return [[(f"* {answer.best[0]}", "best")], [("  by the policy table", "dim")]]
     lines: list[Line] = [[(f"  {'action':<6}{'value':>12}{'loss':>12}", "dim")]]
     for name, action in answer.actions.items():
         if action is None:
@@ -99,6 +103,8 @@ def _hints(game: PlayedGame) -> list[Line]:
 
 def _spawn_hints(game: PlayedGame, cursor: tuple[int, int]) -> list[Line]:
     """What a 2 and a 4 in the chosen cell would be worth."""
+    if not game.has_values:
+        return []
     lines: list[Line] = [[(f"  {'spawn here':<10}{'value':>10}", "dim")]]
     for tile in (2, 4):
         value = game.solution.query(with_tile(game.rows, cursor, tile)).value
@@ -117,6 +123,8 @@ def _standing(game: PlayedGame, objective: Objective, has_hints: bool) -> list[L
         lines.append([("  the game is over", "bold")])
     if not has_hints:
         return lines
+    if not game.has_values:
+        return [*lines, *([_last_move(game, objective)] if now.last else [])]
     expected = now.answer.value + (0 if objective.exponent else now.score)
     what = "chance of the tile" if objective.exponent else "expected final score"
     lines.append([(f"  {what} {shown_value(expected, objective)}", "plain")])
@@ -132,5 +140,7 @@ def _last_move(game: PlayedGame, objective: Objective) -> Line:
     assert last is not None
     if not last.loss:
         return [(f"  last move: {last.action}, a best one", "best")]
+    if math.isnan(last.loss):
+        return [(f"  last move: {last.action}; best: {last.best[0]}", "loss")]
     lost = shown_value(last.loss, objective)
     return [(f"  last move: {last.action}, {lost} lost; best: {' or '.join(last.best)}", "loss")]

@@ -89,6 +89,14 @@ class _ValuedLayer(NamedTuple):
     max: float
 
 
+def no_values(store: Store) -> NotSolved:
+    """The error of what needs values where a policy table lies."""
+    return NotSolved(
+        f"{store.location} is a policy table: it holds the best actions and no values "
+        "(query, play, simulate and verify work with it)"
+    )
+
+
 class Values:
     """The stored values of one objective, by age. Safe for several threads.
 
@@ -101,6 +109,8 @@ class Values:
         self.objective = objective
         self.kind = objective.values_kind
         record = self._store.record(self.kind, OBJECTIVE)
+        if self._store.keep == "policy":
+            raise no_values(self._store)
         if record is None:
             there = ", ".join(stored_objectives(self._store)) or "none yet: forward pass only"
             raise NotSolved(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from . import rules
@@ -14,7 +15,10 @@ from .solution import Solution
 
 @dataclass(frozen=True)
 class Move:
-    """A move made: what it lost against the best action, and which those were."""
+    """A move made: what it lost against the best action, and which those were.
+
+    loss : NaN where that is not known, as of another action than a policy table's
+    """
 
     action: str
     loss: float
@@ -72,6 +76,11 @@ class PlayedGame:
         return not self.slide and not self.position.answer.best
 
     @property
+    def has_values(self) -> bool:
+        """Whether boards have values; a policy table knows best actions alone."""
+        return not math.isnan(self.position.answer.value)
+
+    @property
     def luck(self) -> float:
         """What spawns have brought beyond expectation: value gained that no move explains."""
         now, start = self.position, self.history[0]
@@ -86,12 +95,11 @@ class PlayedGame:
     def play(self, action: str) -> bool:
         """Make a move, its spawn still to come; False if it is illegal."""
         now = self.position
-        chosen = now.answer.actions[action]
         moved = rules.move(exponent_rows(now.answer.board), action)
-        if self.slide or chosen is None or moved is None:
+        if self.slide or moved is None:
             return False
-        best = now.answer.best
-        loss = 0.0 if action in best else now.answer.value - chosen.value
+        best, chosen = now.answer.best, now.answer.actions.get(action)
+        loss = 0.0 if action in best else now.answer.value - chosen.value if chosen else math.nan
         self.slide = Slide(tile_rows(moved[0]), now.score + moved[1], Move(action, loss, best))
         return True
 

@@ -21,7 +21,7 @@ from .kernels.answers import FINE, IMPOSSIBLE_AGE, NOT_ENUMERATED
 from .layer import LayerCounts
 from .layer_parts import AfterstatePart, LayerPart, afterstate_parts, state_parts
 from .layer_sets import LayerSets
-from .layer_values import Values
+from .layer_values import Values, no_values
 from .lookup import Answers, Lookup
 from .objective import Objective, parse_objective
 from .policy import NOT_STORED, PolicyTable
@@ -287,29 +287,23 @@ class Policy(Solution):
         return self._order[actions]
 
     def value(self, board: str | ArrayLike) -> float:
-        raise self._no_values()
+        raise no_values(self.sets.store)
 
     def actions(self, board: str | ArrayLike) -> dict[str, ActionValue | None]:
-        raise self._no_values()
+        raise no_values(self.sets.store)
 
     def probe(self, boards: ArrayLike, *, threads: int = 1, partial: bool = False) -> Probe:
-        raise self._no_values()
+        raise no_values(self.sets.store)
 
     @property
     def ages(self) -> list[int]:
-        raise self._no_values()
+        raise no_values(self.sets.store)
 
     def layer(self, age: int) -> Iterator[LayerPart]:
-        raise self._no_values()
+        raise no_values(self.sets.store)
 
     def afterstates(self, age: int) -> Iterator[AfterstatePart]:
-        raise self._no_values()
-
-    def _no_values(self) -> NotSolved:
-        return NotSolved(
-            f"{self.sets.store.location} is a policy table: it holds the best actions "
-            "(best_action, policy) and no values"
-        )
+        raise no_values(self.sets.store)
 
 
 def open_solution(path: str | os.PathLike[str], objective: str = "score") -> Solution:

@@ -52,9 +52,10 @@ def play_plain(game: PlayedGame, delay: float, echo: Callable[[str], None]) -> N
         game.play(action)
         game.place_drawn()
         now = game.position
+        to_come = f"{shown_value(now.answer.value, objective)} to come  " if game.has_values else ""
         echo(
             f"{now.num_moves:5} {action:<5} score {now.score:,.0f}  "
-            f"{shown_value(now.answer.value, objective)} to come  {format_board(game.rows)}"
+            f"{to_come}{format_board(game.rows)}"
         )
         time.sleep(delay)
 
@@ -62,8 +63,10 @@ def play_plain(game: PlayedGame, delay: float, echo: Callable[[str], None]) -> N
 def standing(game: PlayedGame) -> str:
     """How a game stands, in one line."""
     now = game.position
-    lost = shown_value(now.lost, game.solution.objective)
-    return f"score {now.score:,.0f} after {now.num_moves} moves, {lost} lost in {now.num_losing}"
+    text = f"score {now.score:,.0f} after {now.num_moves} moves"
+    if not game.has_values:
+        return text
+    return f"{text}, {shown_value(now.lost, game.solution.objective)} lost in {now.num_losing}"
 
 
 def _check_terminal() -> None:

@@ -17,11 +17,13 @@ from solver2048.board import pack_boards, unpack_boards
 from solver2048.cli import main
 from solver2048.errors import NotSolved, SolutionDamaged, UnreachableBoard, UsageError
 from solver2048.forward import AfterstateLayer, enumerate_layer
+from solver2048.game_view import view
 from solver2048.kernels.moves import moves_into
 from solver2048.layer import Band
 from solver2048.layer_index import board_slots
 from solver2048.objective import Objective, merge_potentials
 from solver2048.pack import pack_policy
+from solver2048.played_game import PlayedGame
 from solver2048.policy import PolicyTable
 from solver2048.policy_bands import PolicyBandBuilder, member_codes
 from solver2048.policy_reach import reached_layers
@@ -45,6 +47,14 @@ def packed(solved, tmp_path_factory):
         return done[shape]
 
     return table
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def shown(game):
+    return "\n".join("".join(text for text, _ in line) for line in view(game))
 
 
 def naive_boards(naive, boards):
@@ -305,6 +315,29 @@ def test_commands(solved, packed, tmp_path):
 
 
 # The last: bands stay small for the rest of the module.
+def test_a_table_is_played(packed, tmp_path):
+    """`play` and `simulate` need actions alone; what needs values says that they are not there."""
+    path = packed("2x3")
+    result = run("play", path, "--auto", "--seed", "1", "--delay", "0")
+    assert result.exit_code == 0, result.output
+    assert "to come" not in result.stdout
+    assert "nan" not in result.stdout
+    with open_solution(path) as policy:
+        game = PlayedGame(policy, seed=1)
+        best = game.position.answer.best[0]
+        others = [name for name in ACTIONS if name != best and game.play(name)]
+        assert "by the policy table" in shown(game)
+        game.place_drawn()
+        assert f"last move: {others[0]}; best: {best}" in shown(game)
+        assert "nan" not in shown(game)
+    for command in (["explain", path, "2 2 . / . . 2"], ["games", path],
+                    ["sample", path, "--output", tmp_path / "x.csv"]):  # fmt: skip
+        result = run(*command)
+        assert result.exit_code == 5, command
+        assert "is a policy table" in result.stderr
+    assert "states modulo the flips" in run("status", path).stdout
+
+
 @pytest.mark.usefixtures("small_parts")
 def test_a_pack_that_was_stopped_goes_on_to_the_same_bytes(tmp_path):
     solve("2x3", tmp_path / "solution", SolveOptions(threads=1))

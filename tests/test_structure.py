@@ -63,11 +63,10 @@ ORDER = [
     ["web.app"],
     ["web.server"],
     ["cli_command"],
-    ["cli_overview"],
+    ["cli_overview", "cli_pack"],
     [
         "cli_explain",
         "cli_games",
-        "cli_pack",
         "cli_plan",
         "cli_play",
         "cli_plot",
