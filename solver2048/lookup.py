@@ -22,12 +22,11 @@ from .kernels.answers import (
     answer_unknown_into,
     answers_into,
     judge_into,
-    order_by_age_into,
-    pack_tiles_into,
 )
 from .kernels.moves import moves_into
 from .layer_sets import LayerSets
 from .layer_values import Values
+from .questions import Packed, order_by_age
 from .shape import TRANSPOSED_ACTIONS
 from .tables import build_tables
 
@@ -90,15 +89,6 @@ def _empty_answers(faults: NDArray[np.uint8]) -> Answers:
     )  # fmt: skip
 
 
-class Packed(NamedTuple):
-    """n boards packed: codes, ages, and one of the faults of `kernels.answers` each."""
-
-    codes: Codes
-    ages: NDArray[np.int64]
-    faults: NDArray[np.uint8]
-    num_faults: int
-
-
 class Lookup:
     """Answers about boards of a solution; safe for several threads."""
 
@@ -107,7 +97,6 @@ class Lookup:
         self._stored = stored
         self.shape = sets.shape
         self._tables = build_tables(sets.shape)
-        self._shifts = np.array(sets.shape.cell_shifts, dtype=np.uint64)
         self._terms = _answer_terms(stored, sets)
         self._layers: Cache[int, DecodedLayer] = Cache(LAYER_BYTES, layer_bytes)
         # By half the age, since the layer was last decoded; threads may lose a count.
@@ -125,18 +114,6 @@ class Lookup:
 
     # --- boards -------------------------------------------------------------------------------
 
-    def pack(self, tiles: NDArray[np.int64]) -> Packed:
-        """Pack boards of tile numbers: int64[n, rows, columns]."""
-        n = len(tiles)
-        packed = Packed(
-            np.empty(n, np.uint64), np.empty(n, np.int64), np.empty(n, np.uint8), num_faults=0
-        )
-        num_faults = pack_tiles_into(
-            self._shifts, np.uint64(self.shape.max_exponent), self.shape.top_age,
-            self.max_age, tiles.reshape(n, self.shape.num_cells), *packed[:3],
-        )  # fmt: skip
-        return packed._replace(num_faults=int(num_faults))
-
     def answer_one(self, code: int, age: int) -> Answers:
         """Answer a packed board of an age that is enumerated."""
         answers = _empty_answers(np.zeros(1, dtype=np.uint8))
@@ -148,9 +125,7 @@ class Lookup:
         answers = _empty_answers(packed.faults)
         if packed.num_faults:
             answer_unknown_into(answers)
-        stops = np.zeros(self.shape.top_age // 2 + 2, dtype=np.int64)
-        order = np.empty(len(packed.codes), dtype=np.int64)
-        order_by_age_into(packed.ages, packed.faults, stops, order)
+        order, stops = order_by_age(packed, self.shape)
 
         def work(pieces: list[tuple[int, int, int, int]]) -> None:
             for age, size, start, stop in pieces:

@@ -14,7 +14,7 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .board import GivenBoard, format_board, pack_boards, parse_board, unpack_boards
+from .board import GivenBoard, format_board, parse_board, unpack_boards
 from .board_values import ActionValue, BoardValue, Meta, Probe
 from .errors import NotSolved, UnreachableBoard
 from .kernels.answers import FINE, IMPOSSIBLE_AGE, NOT_ENUMERATED
@@ -25,7 +25,14 @@ from .layer_values import Values, no_values
 from .lookup import Answers, Lookup
 from .objective import Objective, parse_objective
 from .policy import NOT_STORED, PolicyTable
-from .questions import as_tiles, pack_board, refuse, refuse_first
+from .questions import (
+    as_tiles,
+    order_by_age,
+    pack_board,
+    pack_tiles,
+    refuse,
+    refuse_first,
+)
 from .shape import ACTIONS, TRANSPOSED_ACTIONS, Shape
 from .store import Store
 
@@ -165,7 +172,7 @@ class Solution:
             not `is_known`
         """
         tiles = as_tiles(boards, self.shape)
-        packed = self._lookup.pack(tiles)
+        packed = pack_tiles(tiles, self.shape, self._lookup.max_age)
         if packed.num_faults and not partial:
             refuse_first(tiles, packed.faults, self.shape, self._lookup.max_age)
         answers = self._lookup.answer(packed, threads)
@@ -246,16 +253,17 @@ class Policy(Solution):
     def policy(self, boards: ArrayLike) -> NDArray[np.int8]:
         """Numbers of the stored actions in `ACTIONS`, of boards [n, rows, columns]; -1: game over.
 
-        Time O(n log n); boards are assumed reachable.
+        Time O(n); boards are assumed reachable.
         """
         tiles = as_tiles(boards, self.shape)
-        codes = pack_boards(tiles, self.shape)
-        ages = tiles.sum(axis=(1, 2))
-        numbers = np.empty(len(codes), dtype=np.int8)
-        order = np.argsort(ages, kind="stable")
-        for group in np.split(order, np.flatnonzero(np.diff(ages[order])) + 1):
-            if len(group):
-                numbers[group] = self._numbers(int(ages[group[0]]), codes[group])
+        packed = pack_tiles(tiles, self.shape, self.shape.top_age)
+        if packed.num_faults:
+            refuse_first(tiles, packed.faults, self.shape, self.shape.top_age)
+        order, stops = order_by_age(packed, self.shape)
+        numbers = np.empty(len(order), dtype=np.int8)
+        for half in np.flatnonzero(np.diff(stops, prepend=0)).tolist():
+            group = order[stops[half - 1] : stops[half]]
+            numbers[group] = self._numbers(2 * half, packed.codes[group])
         return numbers
 
     def _refuse(self, code: np.uint64) -> None:

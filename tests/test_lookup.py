@@ -14,6 +14,7 @@ from solver2048.decoded_layer import decode_layer
 from solver2048.errors import NotSolved, SolutionDamaged, UnreachableBoard
 from solver2048.kernels.answers import MOVE_MISSING
 from solver2048.layer_parts import PART_WORDS
+from solver2048.questions import pack_tiles
 from solver2048.shape import ACTIONS
 from solver2048.value_format import parse_value_format
 
@@ -224,7 +225,7 @@ def test_a_set_that_lacks_a_move_is_damage(solved, policy):
         layer = solution._lookup.whole_layer(8)
         layer.afterstates[::2] = 0
         boards = np.array([[[2, 0, 4], [0, 0, 2]]])
-        packed = solution._lookup.pack(boards)
+        packed = pack_tiles(boards, solution.shape, solution._lookup.max_age)
         with pytest.raises(SolutionDamaged, match="age 8: the set of afterstates lacks a move"):
             solution._lookup.answer_states(8, layer, packed.codes)
     assert MOVE_MISSING
