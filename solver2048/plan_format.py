@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import textwrap
 from typing import Any
 
 from .files import format_size
@@ -12,9 +13,10 @@ from .progress import duration
 KEEP_WORDS = {"solution": "all sets and values", "start": "only the values of the start boards"}
 
 LIMITS_OF_THE_MODEL = (
-    "Time: a*slots + b*states + c*afterstates for each part of a pass, at the load of now; CPU: of",
-    "one processor, whatever else runs. Sizes on disk are those measured on 3x3 and on 4x3 up to",
-    "age 600; memory follows from what is held. Nobody has measured higher ages.",
+    "Time: a*slots + b*states + c*afterstates for each part of a pass, at the load of now; "
+    "CPU: of one processor, whatever else runs. Sizes on disk are those measured on 3x3 and "
+    "on 4x3 up to age 600; memory follows from what is held. Nobody has measured higher "
+    "ages."
 )
 
 
@@ -31,8 +33,8 @@ def format_plan(plan: Plan) -> str:
     extent = "in full" if plan.max_age == plan.top_age else f"to age {plan.max_age:,}"
     lines = [
         f"{plan.shape} {extent}, objective {plan.objective}, values {plan.values}, {plan.ids} IDs",
-        f"  states: {plan.counts_source}",
-        f"  rates: {plan.rates_source}",
+        textwrap.fill(f"  states: {plan.counts_source}", 80, subsequent_indent="    "),
+        textwrap.fill(f"  rates: {plan.rates_source}", 80, subsequent_indent="    "),
         f"  may take {format_size(plan.limits.memory)} of memory, "
         f"{format_size(plan.limits.disk)} of disk",
         "",
@@ -40,11 +42,12 @@ def format_plan(plan: Plan) -> str:
     lines += _table([_mode_header(), *(_mode_row(mode) for mode in plan.modes)])
     for mode in plan.modes:
         lines.append("")
-        lines.append(f"--keep {mode.keep} ({KEEP_WORDS[mode.keep]}): {_verdict(mode)}")
+        verdict = f"--keep {mode.keep} ({KEEP_WORDS[mode.keep]}): {_verdict(mode)}"
+        lines.append(textwrap.fill(verdict, 80, subsequent_indent="    "))
     if len(plan.rows) > 1:
         lines += ["", "By ages, keeping all:", ""]
         lines += _table([_age_header(), *(_age_row(row) for row in plan.rows)])
-    return "\n".join([*lines, "", *LIMITS_OF_THE_MODEL])
+    return "\n".join([*lines, "", textwrap.fill(LIMITS_OF_THE_MODEL, 80)])
 
 
 def _mode_header() -> list[str]:

@@ -91,11 +91,13 @@ def measure_sets(
     first = 4 if first is None else first
     last = sets.max_age if last is None else last
     bands = [b for b in sets.bands if first <= b.first and min(b.last, sets.max_age) <= last]
+    if not sets.bands:
+        raise NotSolved(f"{sets.store.path} holds no sets (any more)")
     if not bands:
         stored = ", ".join(f"{b.first} to {min(b.last, sets.max_age)}" for b in sets.bands[:3])
         raise NotSolved(
             f"no stored band of ages lies between {first} and {last}; "
-            f"the bands are {stored or 'none yet'}{', ...' if len(sets.bands) > 3 else ''}"
+            f"the bands are {stored}{', ...' if len(sets.bands) > 3 else ''}"
         )
     total = sum(_members(sets, age) for band in bands for age in _ages(sets, band))
     rows = []
