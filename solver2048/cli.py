@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -107,7 +106,6 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
           quiet: bool, as_json: bool) -> None:  # fmt: skip
     """Solve SHAPE (ROWSxCOLUMNS, default 3x3), or go on with a solve that was stopped."""
     # A service that ends us gets the same clean end as Ctrl-C.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     from .amounts import parse_bytes
     from .counts_file import read_counts
     from .lock import DirectoryLock
@@ -259,7 +257,6 @@ def repair(path: str, threads: int | None, quiet: bool, as_json: bool) -> None:
     Nothing is deleted: damaged files are moved to PATH/quarantine.
     """
     # A service that ends us gets the same clean end as Ctrl-C.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     from .lock import DirectoryLock
     from .options import SolveOptions, check_threads
 

@@ -7,6 +7,7 @@ import os
 import shlex
 import signal
 import sys
+import threading
 from typing import Any
 
 import click
@@ -37,6 +38,9 @@ class Command(click.Command):
         super().__init__(*args, **kwargs)
 
     def invoke(self, context: click.Context) -> Any:
+        if threading.current_thread() is threading.main_thread():
+            # SIGTERM ends a command as Ctrl-C does: what is half done is cleaned up.
+            signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             return super().invoke(context)
         except SolverError as error:

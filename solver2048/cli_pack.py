@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 
 import click
 
@@ -34,7 +33,6 @@ def pack(path: str, is_policy: bool, out: str, reach: str, objective: str, threa
     Actions are chosen again from values in float64, computed as in a solve. With --reach optimal
     PATH may be a policy table.
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     from .lock import DirectoryLock
     from .options import check_threads
 

@@ -47,8 +47,7 @@ def play(path: str, is_auto: bool, delay: float | None, seed: int | None, board:
         from .terminal import play_plain, standing
 
         # Whoever ends us gets the terminal back, as with Ctrl-C.
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.default_int_handler)
+        signal.signal(signal.SIGHUP, signal.default_int_handler)
         if is_screen:
             play_on_screen(game, is_auto=is_auto, delay=0.3 if delay is None else delay)
         else:

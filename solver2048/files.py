@@ -172,7 +172,7 @@ def written_aside(path: Path) -> Iterator[BinaryIO]:
 
     What is no regular file, such as a pipe, is written to as it is.
     """
-    path = path.resolve()
+    path = Path(os.path.realpath(path))
     if path.exists() and not path.is_file():
         with open(path, "wb") as stream:
             yield stream

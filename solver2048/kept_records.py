@@ -64,7 +64,9 @@ def sound_records(store: Store, findings: Findings, kind: str, bands: Iterable[B
 
 
 def _check_record(store: Store, kind: str, band: Band) -> None:
-    record = read_kept(store, kind, band) or {}
+    record = read_kept(store, kind, band)
+    if record is None:
+        raise SolutionDamaged(f"{record_name(kind, band)} is no file")
     if [layer["age"] for layer in record["layers"]] != list(band.ages):
         raise SolutionDamaged(f"{record_name(kind, band)} has other ages")
 

@@ -206,10 +206,12 @@ class Solution:
         Bitmaps and values of the layer are in memory meanwhile: 3 bits a slot, and the stored
         size of a value for every afterstate. Raises NotSolved, SolutionDamaged.
         """
+        self.sets.layer_counts(age)  # knows which ages there are
         return state_parts(self._lookup, age)
 
     def afterstates(self, age: int) -> Iterator[AfterstatePart]:
         """All afterstates of an age, modulo the two flips, in parts, in the order of the index."""
+        self.sets.layer_counts(age)
         return afterstate_parts(self._lookup, age)
 
 

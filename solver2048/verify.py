@@ -119,7 +119,9 @@ def _check_sets(store: Store, findings: Findings, bands: _BandCheck) -> list[Ban
         findings.attempt(f"{SETS}/{band.name}", check)
         _note_strays(store, findings, store.stray_files(SETS, band))
         _check_parents(store, findings, SETS, band)
-    expected = [b for b in bands_of(shape) if b.first < sets.max_age and b not in kept]
+    # Where the start values alone are kept, all counts are there once there is a result.
+    reach = shape.top_age + 2 if _has_start_values(store) else sets.max_age
+    expected = [b for b in bands_of(shape) if b.first < reach and b not in kept]
     _check_gaps(store, findings, SETS, COUNTS, expected)
     is_complete = sets.max_age == shape.top_age and sound == list(bands_of(shape))
     is_complete &= not store.keeps_start_alone
@@ -127,6 +129,12 @@ def _check_sets(store: Store, findings: Findings, bands: _BandCheck) -> list[Ban
     if store.keep != "policy":
         findings.checks.append(f"{SETS}: ages 4 to {sets.max_age} of {shape.top_age}")
     return sound
+
+
+def _has_start_values(store: Store) -> bool:
+    """Whether an objective is finished of which the start values alone are kept."""
+    results = (store.path / kind / RESULT for kind in store.value_kinds())
+    return store.keeps_start_alone and any(result.exists() for result in results)
 
 
 def _check_values_kind(
@@ -152,6 +160,8 @@ def _check_values_kind(
     is_finished = (store.path / result).exists()
     if is_finished:
         findings.attempt(result, functools.partial(_check_result, store, kind))
+    elif starts_alone and sound == every and not (store.path / SETS).exists():
+        findings.add(result, f"{result} is missing, and nothing is left to do but that")
     # Values are written downward.
     is_upward = (store.read_record(f"{kind}/{OBJECTIVE}") or {}).get("reach") == "optimal"
     lowest = every[0] if is_finished else None if is_upward else min(sound, default=None)

@@ -35,6 +35,7 @@ from solver2048.cli import main
 from solver2048.errors import NoSolution, NoSpace, NotSolved, SelfCheckFailed, UsageError
 from solver2048.layer_sets import LayerSets
 from solver2048.repair import repair
+from solver2048.shape import SHAPES
 from solver2048.store import Store
 from solver2048.verify import verify
 
@@ -332,6 +333,22 @@ def test_a_solve_that_cannot_fit_is_refused(options, message, tmp_path):
     with pytest.raises(NoSpace, match=message):
         solve("4x3", tmp_path / "s", SolveOptions(keep="start", **options))
     assert not (tmp_path / "s/solution.json").exists()
+
+
+@pytest.mark.parametrize("name", ["counts/BAND.json", "values/score/result.json"])
+def test_a_record_that_is_lost_is_named(name, tmp_path):
+    path = tmp_path / "s"
+    solve("2x3", path, SolveOptions(keep="start"))
+    whole = solution_bytes(path)
+    name = name.replace("BAND", bands.bands_of(SHAPES["2x3"])[0].name)
+    (path / name).unlink()
+    (problem,) = verify(Store(path)).problems
+    assert problem.subject == name
+    (path / name).mkdir()
+    assert verify(Store(path)).problems
+    (path / name).rmdir()
+    solve("2x3", path)
+    assert solution_bytes(path) == whole
 
 
 # --- self-checks ------------------------------------------------------------------------------

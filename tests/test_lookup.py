@@ -229,3 +229,11 @@ def test_a_set_that_lacks_a_move_is_damage(solved, policy):
         with pytest.raises(SolutionDamaged, match="age 8: the set of afterstates lacks a move"):
             solution._lookup.answer_states(8, layer, packed.codes)
     assert MOVE_MISSING
+
+
+@pytest.mark.parametrize("age", [-4, 0, 5, 254, 10**7, 10**19])
+def test_layers_of_ages_that_are_none(age, solved):
+    with open_solution(solved("2x3")) as solution:
+        for layer in (solution.layer, solution.afterstates):
+            with pytest.raises(NotSolved):
+                layer(age)
