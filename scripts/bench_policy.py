@@ -46,10 +46,10 @@ from solver2048.kernels.policy import (
 )
 from solver2048.kernels.slots import slots_into
 from solver2048.layer import Band
-from solver2048.layer_index import board_slots, build_layer_index, slot_boards
+from solver2048.layer_index import board_slots, build_layer_index, member_boards, slot_boards
 from solver2048.layer_sets import LayerSets
 from solver2048.objective import Objective, merge_potentials
-from solver2048.policy_bands import CODES, PolicyBandBuilder, best_actions, member_codes
+from solver2048.policy_bands import CODES, PolicyBandBuilder, best_actions
 from solver2048.policy_reach import reached_layers
 from solver2048.shape import Shape
 from solver2048.store import Store
@@ -110,7 +110,7 @@ def measure_layer(shape: Shape, age: int, states, afterstates, values, tolerance
     tables, index = build_tables(shape), build_layer_index(shape, age)
     ranks = rank_bitmap(states)
     count = int(ranks[-1])
-    codes = member_codes(shape, index, states, np.uint64(0), np.uint64(len(states)), count)
+    codes = member_boards(shape, index, states)
     slots = np.empty(count, dtype=np.uint64)
     slots_into(tables, index, codes, slots)
     masks = np.empty(count, dtype=np.uint8)
@@ -231,8 +231,7 @@ def _policy_of(sets: LayerSets, age: int, end: int, rng, what: str) -> None:
 def _potentials(shape: Shape, index, states) -> NDArray[np.float64]:
     """``w`` where all that is left of a game is worth nothing."""
     bitmap = states[::2].copy()
-    codes = member_codes(shape, index, bitmap, np.uint64(0), np.uint64(len(bitmap) - 1),
-                         int(states[-1]))  # fmt: skip
+    codes = member_boards(shape, index, bitmap)
     potentials = np.zeros(1 << 16)
     potentials[build_tables(shape).rows] = Objective().potentials(shape)
     mask = np.uint64(0xFFFF)

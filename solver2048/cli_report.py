@@ -25,7 +25,8 @@ def report(out: Path, **asked: Any) -> None:
     if not out.absolute().parent.is_dir():
         raise UsageError(f"{out}: there is no directory {out.parent}")
     overviews = read_asked(**asked)
+    from .files import write_text
     from .html_report import html_report
 
-    out.write_text(html_report(overviews), encoding="utf-8")
+    write_text(out, html_report(overviews))
     click.echo(out)

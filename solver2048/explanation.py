@@ -150,7 +150,7 @@ def outcome_of(solution: Solution, answer: BoardValue, name: str) -> ActionOutco
 
 
 def _spawns(solution: Solution, afterstate: Rows) -> tuple[Spawn, ...]:
-    cells = [(i, j) for i, row in enumerate(afterstate) for j, tile in enumerate(row) if not tile]
+    cells = empty_cells(afterstate)
     shares = {2: 1 - solution.spawn4, 4: solution.spawn4}
     kinds = [(cell, tile) for tile in shares for cell in cells]
     boards = np.array([with_tile(afterstate, cell, tile) for cell, tile in kinds])
@@ -203,3 +203,8 @@ def with_tile(rows: Rows, cell: tuple[int, int], tile: int) -> Rows:
     """The board with a tile in a cell, counted from 0."""
     i, j = cell
     return (*rows[:i], (*rows[i][:j], tile, *rows[i][j + 1 :]), *rows[i + 1 :])
+
+
+def empty_cells(rows: Rows) -> list[tuple[int, int]]:
+    """The cells without a tile, row by row."""
+    return [(i, j) for i, row in enumerate(rows) for j, tile in enumerate(row) if not tile]

@@ -190,6 +190,12 @@ def written_aside(path: Path) -> Iterator[BinaryIO]:
     sync_directory(path.parent)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a text, so that a file that was there stays until it is whole."""
+    with written_aside(path) as file:
+        file.write(text.encode())
+
+
 def seal(directory: Path) -> dict[str, dict[str, Any]]:
     """Flush every file below a directory to the disk; returns size and digest of each."""
     files = {}

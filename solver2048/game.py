@@ -20,6 +20,9 @@ Draws = NDArray[np.float64]
 CELL_DRAW, TILE_DRAW, ACTION_DRAW = range(3)
 """What the draws of an age decide: the spawn's cell, its tile, and the move of a random player."""
 
+NUM_EXPONENTS = 16
+"""Exponents that a cell of a packed board can hold."""
+
 START_AGE = 0
 """The first two tiles are drawn as at this age and the next, which no board has."""
 

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .game import NUM_EXPONENTS, largest_exponents
 from .kernels.actions import ILLEGAL
 from .kernels.games import add_scores
 from .layer_index import LayerIndex, board_slots
 from .samples import holds
 from .shape import Shape
-
-NUM_EXPONENTS = 16
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,7 @@ class GameTotals:
             (states.codes[over] >> np.uint64(shift) & np.uint64(15)).astype(np.int64)
             for shift in self._shape.cell_shifts
         ]
-        largest = np.maximum.reduce(exponents)
+        largest = largest_exponents(states.codes[over], self._shape)
         self._tiles.append(np.bincount(largest, games[over], NUM_EXPONENTS).astype(float))
         potentials = np.sum([np.maximum(e - 1, 0) << e for e in exponents], axis=0)
         self._potentials.append(float((potentials * games[over]).sum()))

@@ -20,7 +20,6 @@ nothing depends on the number of threads.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -39,15 +38,15 @@ from .forward import SPAWN_EXPONENTS, AfterstateLayer, spawn_job, start_boards
 from .game_totals import GameLayer, Games, GameTotals
 from .kernels.actions import ILLEGAL
 from .kernels.games import add_moves, add_spawns, move_slots_into
-from .kernels.slots import mark_slots, member_codes_into
+from .kernels.slots import mark_slots
 from .kernels.values import positions_into
-from .layer_index import LayerIndex, board_slots, build_layer_index
+from .layer_index import board_slots, build_layer_index, member_boards
 from .layer_sets import LayerSets
 from .layer_statistics import ValuedLayer
 from .layer_values import Values
 from .objective import Objective
 from .progress import Progress
-from .shape import TRANSPOSED_ACTIONS, Shape
+from .shape import TRANSPOSED_ACTIONS
 from .tables import build_tables
 from .workers import Workers
 
@@ -136,7 +135,7 @@ class _OptimalPlay:
             for exponent in below
             for layer in [self._window[age - 2**exponent]]
         ))  # fmt: skip
-        codes = _member_codes(shape, index, bitmap)
+        codes = member_boards(shape, index, bitmap)
         games = self._zeros("states", len(codes), self._num_columns(age, len(codes)))
         layer = GameLayer(index, bitmap, codes, games)
         self._begin(layer, starts)
@@ -202,7 +201,7 @@ class _OptimalPlay:
             actions = order[best.argmax(axis=1)]
             move_slots_into(self._tables, states.index, described.codes, actions, slots[start:stop])
 
-        self._by_pieces(len(slots), CHUNK_BOARDS, choose)
+        self._workers.run_pieces(len(slots), CHUNK_BOARDS, choose)
         return slots
 
     def move(self, states: GameLayer, slots: NDArray[np.uint64]) -> None:
@@ -210,7 +209,7 @@ class _OptimalPlay:
         shape = self._problem.shape
         bitmap = empty_bitmap(int(states.index.num_slots))
         mark_slots(slots[slots != ILLEGAL], bitmap)
-        codes = _member_codes(shape, states.index, bitmap)
+        codes = member_boards(shape, states.index, bitmap)
         columns = _num_used(states.games)
         age = int(states.index.age)
         games = self._zeros(f"afterstates {age % 6}", len(codes), columns)
@@ -236,22 +235,7 @@ class _OptimalPlay:
     def _by_columns(self, num_columns: int, task: Callable[[int, int], None]) -> None:
         """Run a task over all columns, a piece a thread: boards are looked up for every piece."""
         size = max(MIN_COLUMNS, -(-num_columns // self._workers.num_threads))
-        self._by_pieces(num_columns, size, task)
-
-    def _by_pieces(self, length: int, size: int, task: Callable[[int, int], None]) -> None:
-        def run(start: int, *_: object) -> None:
-            task(start, min(start + size, length))
-
-        self._workers.run(*((1, functools.partial(run, i)) for i in range(0, length, size)))
-
-
-def _member_codes(
-    shape: Shape, index: LayerIndex, bitmap: NDArray[np.uint64]
-) -> NDArray[np.uint64]:
-    codes = np.empty(int(np.bitwise_count(bitmap).sum(dtype=np.int64)), dtype=np.uint64)
-    stop = np.uint64(len(bitmap))
-    member_codes_into(build_tables(shape), index, bitmap, np.uint64(0), stop, codes)
-    return codes
+        self._workers.run_pieces(num_columns, size, task)
 
 
 def _num_used(games: NDArray[np.float64]) -> int:

@@ -41,9 +41,9 @@ from .kernels.radix import (
     radix_codes_into,
     radix_ids_into,
 )
-from .kernels.slots import mark_slots, member_codes_into
+from .kernels.slots import mark_slots
 from .kernels.values import positions_into
-from .layer_index import LayerIndex, board_slots, build_layer_index, slot_boards
+from .layer_index import LayerIndex, board_slots, build_layer_index, member_boards, slot_boards
 from .shape import Shape
 from .tables import build_tables, row_cells
 
@@ -252,17 +252,14 @@ class RadixIds(Ids):
 
     def members(self, index: LayerIndex, bitmap: Words) -> Words:
         """Sorted IDs of the members of a layer's bitmap. Time O(members log members)."""
-        tables = build_tables(self.shape)
         radix = build_radix(self.shape, int(index.age))
         ids = np.empty(int(np.bitwise_count(bitmap).sum(dtype=np.int64)), dtype=np.uint64)
         done = 0
         for start in range(0, len(bitmap), CHUNK_WORDS):
             stop = min(start + CHUNK_WORDS, len(bitmap))
-            count = int(np.bitwise_count(bitmap[start:stop]).sum(dtype=np.int64))
-            codes = np.empty(count, dtype=np.uint64)
-            member_codes_into(tables, index, bitmap, np.uint64(start), np.uint64(stop), codes)
-            radix_ids_into(radix, codes, ids[done : done + count])
-            done += count
+            codes = member_boards(self.shape, index, bitmap, start, stop)
+            radix_ids_into(radix, codes, ids[done : done + len(codes)])
+            done += len(codes)
         ids.sort()
         return ids
 

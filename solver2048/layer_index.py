@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .kernels.slots import codes_into, number_blocks_into, slots_into
+from .kernels.slots import codes_into, member_codes_into, number_blocks_into, slots_into
 from .shape import Shape
 from .tables import build_tables
 
@@ -78,4 +78,16 @@ def slot_boards(shape: Shape, index: LayerIndex, slots: NDArray[np.uint64]) -> N
     """Packed boards of slots; the inverse of `board_slots` on canonical boards."""
     codes = np.empty(len(slots), dtype=np.uint64)
     codes_into(build_tables(shape), index, slots, codes)
+    return codes
+
+
+def member_boards(
+    shape: Shape, index: LayerIndex, bitmap: NDArray[np.uint64], start: int = 0,
+    stop: int | None = None,
+) -> NDArray[np.uint64]:  # fmt: skip
+    """Packed boards of the members among words ``[start, stop)`` of a bitmap, in index order."""
+    stop = len(bitmap) if stop is None else stop
+    count = int(np.bitwise_count(bitmap[start:stop]).sum(dtype=np.int64))
+    codes = np.empty(count, dtype=np.uint64)
+    member_codes_into(build_tables(shape), index, bitmap, np.uint64(start), np.uint64(stop), codes)
     return codes

@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .board import unpack_boards
-from .kernels.slots import member_codes_into
-from .layer_index import build_layer_index
+from .layer_index import build_layer_index, member_boards
 from .lookup import Codes, Lookup
 from .shape import Shape
-from .tables import build_tables
 
 PART_WORDS = 1 << 11
 """Words of a bitmap in a part: up to 131,072 boards, of 150 bytes or so each."""
@@ -68,13 +66,8 @@ def afterstate_parts(lookup: Lookup, age: int) -> Iterator[AfterstatePart]:
 
 def _part_codes(shape: Shape, age: int, bitmap: NDArray[np.uint64]) -> Iterator[Codes]:
     """Packed boards of the members of a bitmap, in parts that are not empty."""
-    tables, index = build_tables(shape), build_layer_index(shape, age)
+    index = build_layer_index(shape, age)
     for start in range(0, len(bitmap), PART_WORDS):
-        words = np.ascontiguousarray(bitmap[start : start + PART_WORDS])
-        count = int(np.bitwise_count(words).sum(dtype=np.int64))
-        if count:
-            codes = np.empty(count, dtype=np.uint64)
-            member_codes_into(
-                tables, index, bitmap, np.uint64(start), np.uint64(start + len(words)), codes
-            )
+        codes = member_boards(shape, index, bitmap, start, min(start + PART_WORDS, len(bitmap)))
+        if len(codes):
             yield codes

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,9 +21,8 @@ from elias_fano.ranked import select_into
 from .backward import Problem, StateValues
 from .kernels.actions import action_values_into
 from .kernels.moves import moves_into
-from .kernels.slots import member_codes_into
 from .kernels.statistics import compare_actions_into, sum_state_values
-from .layer_index import LayerIndex, slot_boards
+from .layer_index import LayerIndex, member_boards, slot_boards
 from .objective import merge_potentials
 from .shape import Shape
 from .tables import build_tables, row_cells
@@ -169,13 +168,11 @@ def layer_statistics(
 ) -> LayerStatistics:
     """Statistics of all states of a layer, given by their bitmap; every action is compared."""
 
-    def add(start: np.uint64, stop: np.uint64) -> _Sums:
-        count = int(np.bitwise_count(states[start:stop]).sum(dtype=np.int64))
-        codes = np.empty(count, dtype=np.uint64)
-        member_codes_into(build_tables(problem.shape), layer.index, states, start, stop, codes)
+    def add(start: int, stop: int) -> _Sums:
+        codes = member_boards(problem.shape, layer.index, states, start, stop)
         return _sum(problem, layer, layer.describe(problem, codes))
 
-    sums = _over_ranges(workers, len(states), COMPARED_WORDS, add)
+    sums = workers.run_pieces(len(states), COMPARED_WORDS, add)
     boards = sum(part.boards for part in sums)
     return LayerStatistics(
         state_mean=math.fsum(part.values for part in sums) / boards,
@@ -203,14 +200,14 @@ def collect_statistics(
     exponents = row_exponents(problem.shape)
     class_exponents = np.maximum.reduceat(exponents, tables.class_start.astype(np.int64))
 
-    def add(start: np.uint64, stop: np.uint64) -> tuple[float, float, float, int]:
+    def add(start: int, stop: int) -> tuple[float, float, float, int]:
         found: tuple[float, float, float, int] = sum_state_values(
             tables, layer.index, potentials, exponents, class_exponents, layer.states,
-            layer.values, start, stop,
+            layer.values, np.uint64(start), np.uint64(stop),
         )  # fmt: skip
         return found
 
-    sums = _over_ranges(workers, int(layer.index.num_slots), SUMMED_SLOTS, add)
+    sums = workers.run_pieces(int(layer.index.num_slots), SUMMED_SLOTS, add)
     totals, least, greatest, largest = zip(*sums, strict=True)
     in_full = parse_value_format("float64", 0)
     valued = ValuedLayer(afterstates.index, afterstates.states, afterstates.values, in_full)
@@ -272,17 +269,3 @@ def _compared(sums: Iterable[_Sums]) -> dict[str, Any]:
         "single_share": sum(part.single for part in parts) / boards,
         "tied_share": sum(part.tied for part in parts) / boards,
     }
-
-
-def _over_ranges(
-    workers: Workers, length: int, size: int, task: Callable[[np.uint64, np.uint64], Any]
-) -> list[Any]:
-    """Results of a task over ranges of a fixed size, in order, whatever the number of threads."""
-    results: list[Any] = [None] * -(-length // size)
-
-    def run(number: int, *_: object) -> None:
-        start = number * size
-        results[number] = task(np.uint64(start), np.uint64(min(start + size, length)))
-
-    workers.run(*((1, functools.partial(run, number)) for number in range(len(results))))
-    return results

@@ -17,6 +17,7 @@ from .lock import DirectoryLock
 from .objective import parse_objective
 from .options import REACHES, SolveOptions
 from .policy import PolicyTable
+from .policy_bands import policy_kind
 from .policy_pass import policy_pass
 from .policy_reach import reach_pass
 from .records import RESULT
@@ -71,7 +72,7 @@ def solve_policy(
     """Solve a board and keep its policy alone; returns whether there was anything to do."""
     store.create({**facts, "keep": "policy", "reach": REACHES[0]})
     store.clean()
-    table_is_there = store.read_record(f"policy/{problem.objective.directory}/{RESULT}")
+    table_is_there = store.read_record(f"{policy_kind(problem.objective)}/{RESULT}")
     sets = Store(store.path / "scratch" / "solution")
     with Workers(options.threads) as workers:
         if not table_is_there:

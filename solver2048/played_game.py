@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from . import rules
 from .board import GivenBoard
 from .board_values import BoardValue
-from .explanation import Rows, exponent_rows, tile_rows, with_tile
+from .explanation import Rows, empty_cells, exponent_rows, tile_rows, with_tile
 from .game import CELL_DRAW, START_AGE, TILE_DRAW, draws
 from .solution import Solution
 
@@ -153,8 +153,3 @@ class PlayedGame:
         cells = empty_cells(rows)
         cell = cells[int(drawn[CELL_DRAW] * len(cells))]
         return cell, 4 if drawn[TILE_DRAW] < self.solution.spawn4 else 2
-
-
-def empty_cells(rows: Rows) -> list[tuple[int, int]]:
-    """The cells without a tile, row by row."""
-    return [(i, j) for i, row in enumerate(rows) for j, tile in enumerate(row) if not tile]

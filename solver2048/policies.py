@@ -2,7 +2,7 @@
 
 optimal
     the best action of a solution; of several (`Probe.best`) the first in the order of `ACTIONS`, on
-    the board in the orientation of the solution's shape;
+    the board in the orientation of the solution's shape; or the action that a policy table has;
 greedy
     the highest immediate reward, ties by the same order;
 random
@@ -22,14 +22,14 @@ from .game import ACTION_DRAW, Codes, Draws
 from .solution import Solution
 
 Actions = NDArray[np.intp]
-Policy = Callable[[Codes, NDArray[np.bool_], NDArray[np.int64], Draws], Actions]
+ActionRule = Callable[[Codes, NDArray[np.bool_], NDArray[np.int64], Draws], Actions]
 """Boards [n], legal and rewards [n, 4], draws [n, 3] to an action [n]; any where none is legal."""
 
 BATCH = 1 << 18
 """So many boards are looked up at once: what a look-up takes stays below a few hundred MB."""
 
 
-def make_policy(name: str, solution: Solution) -> Policy:
+def make_policy(name: str, solution: Solution) -> ActionRule:
     """The policy of that name. Raises UsageError."""
     if name == "optimal":
         return lambda boards, legal, rewards, drawn: best_actions(solution, boards)

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from .bands import slots_per_age
 from .kernels.policy import NUM_PATTERNS, NUM_WEIGHTS, encode_actions, learn, optimal_actions_into
-from .kernels.slots import member_codes_into
 from .layer import Band
-from .layer_index import LayerIndex, build_layer_index
+from .layer_index import LayerIndex, build_layer_index, member_boards
 from .objective import Objective
 from .shape import Shape
 from .stored_array import ArrayToWrite
@@ -46,26 +45,16 @@ def code_ranges(shape: Shape, band: Band) -> dict[int, tuple[int, int]]:
     return dict(zip(band.ages, zip([0, *stops], stops, strict=False), strict=True))
 
 
-def member_chunks(ranks: NDArray[np.uint64]) -> list[tuple[np.uint64, np.uint64, slice]]:
+def member_chunks(ranks: NDArray[np.uint64]) -> list[tuple[int, int, slice]]:
     """Chunks of a ranked bitmap: words [start, stop) and the positions of their members."""
     num_words = len(ranks) // 2 - 1
     starts = np.arange(0, num_words + CHUNK_WORDS, CHUNK_WORDS).clip(max=num_words)
     places = ranks[2 * starts + 1].tolist()
     return [
-        (np.uint64(starts[i]), np.uint64(starts[i + 1]), slice(places[i], places[i + 1]))
+        (int(starts[i]), int(starts[i + 1]), slice(places[i], places[i + 1]))
         for i in range(len(starts) - 1)
         if places[i] < places[i + 1]
     ]
-
-
-def member_codes(
-    shape: Shape, index: LayerIndex, bitmap: NDArray[np.uint64], start: np.uint64,
-    stop: np.uint64, count: int,
-) -> NDArray[np.uint64]:  # fmt: skip
-    """Packed boards of the members among the words [start, stop) of a bitmap."""
-    codes = np.empty(count, dtype=np.uint64)
-    member_codes_into(build_tables(shape), index, bitmap, start, stop, codes)
-    return codes
 
 
 def best_actions(
@@ -90,7 +79,7 @@ def best_actions(
 
     def choose(first: np.uint64, last: np.uint64) -> None:
         for start, stop, place in chunks[int(first) : int(last)]:
-            codes = member_codes(shape, index, bitmap, start, stop, place.stop - place.start)
+            codes = member_boards(shape, index, bitmap, start, stop)
             slots = np.empty((len(codes), 4), dtype=np.uint64)
             optimal_actions_into(
                 tables, index, potentials, allowance, afterstates, values, codes, slots,
@@ -132,7 +121,7 @@ class PolicyBandBuilder:
         self._layers[age] = _Layer(index, members, masks)
         bitmap = members[::2].copy()
         for start, stop, place in member_chunks(members):
-            codes = member_codes(self._shape, index, bitmap, start, stop, place.stop - place.start)
+            codes = member_boards(self._shape, index, bitmap, start, stop)
             # A choice that depends on the board alone, not on how the work is cut.
             chosen = (codes * HASH >> np.uint64(40)) < np.uint64(self._share * 2.0**24)
             chosen &= masks[place] > 0

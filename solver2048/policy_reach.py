@@ -18,10 +18,10 @@ from .errors import SolutionDamaged
 from .forward import SPAWN_EXPONENTS, START_AGES, AfterstateLayer, spawn_job, start_boards
 from .kernels.policy import NO_ACTION, NOT_STORED, mark_policy_moves
 from .kernels.slots import mark_slots
-from .layer_index import board_slots, build_layer_index
+from .layer_index import board_slots, build_layer_index, member_boards
 from .options import SolveOptions
 from .policy import PolicyTable
-from .policy_bands import PolicyBandBuilder, member_chunks, member_codes
+from .policy_bands import PolicyBandBuilder, member_chunks
 from .progress import Progress
 from .records import OBJECTIVE, RESULT
 from .store import Store
@@ -61,7 +61,7 @@ def reached_layers(table: PolicyTable, workers: Workers) -> Iterator[ReachedLaye
         actions = np.full(int(ranks[-1]), NO_ACTION, dtype=np.uint8)
         afterstates = empty_bitmap(int(index.num_slots))
         for start, stop, place in member_chunks(ranks):
-            codes = member_codes(shape, index, states, start, stop, place.stop - place.start)
+            codes = member_boards(shape, index, states, start, stop)
             actions[place] = table.actions(age, codes)
             mark_policy_moves(tables, index, codes, actions[place], afterstates)
         if (actions == NOT_STORED).any():

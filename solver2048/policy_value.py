@@ -16,10 +16,10 @@ from .board import unpack_boards
 from .errors import UsageError
 from .forward import AfterstateLayer, enumerate_layer
 from .kernels.policy import NO_ACTION, policy_values_into
-from .layer_index import LayerIndex
+from .layer_index import LayerIndex, member_boards
 from .objective import parse_objective
 from .options import DEFAULT_SPAWN4
-from .policy_bands import member_chunks, member_codes
+from .policy_bands import member_chunks
 from .progress import Progress
 from .shape import TRANSPOSED_ACTIONS, Shape, parse_shape
 from .tables import build_tables
@@ -130,7 +130,7 @@ def _value_layer(
 
     def value(first: np.uint64, last: np.uint64) -> None:
         for start, stop, place in chunks[int(first) : int(last)]:
-            codes = member_codes(shape, index, bitmap, start, stop, place.stop - place.start)
+            codes = member_boards(shape, index, bitmap, start, stop)
             policy_values_into(
                 tables, index, floors, objective.floor_cap, afterstates, values, codes,
                 policy(int(index.age), codes), out[place],

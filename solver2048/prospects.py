@@ -12,12 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .game import Codes, board_ages, is_empty, largest_exponents, moves
+from .game import NUM_EXPONENTS, Codes, board_ages, is_empty, largest_exponents, moves
 from .policies import best_actions
 from .shape import Shape
 from .solution import Solution
-
-NUM_EXPONENTS = 16
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,14 @@ from tqdm import tqdm
 
 from .board import GivenBoard, format_board, pack_boards
 from .game import board_ages, draws, largest_exponents, moves, spawn, start_boards
-from .policies import Policy, make_policy
+from .policies import ActionRule, make_policy
 from .solution import Solution
 
 HISTOGRAM_BINS = 20
 
 
 @dataclass(frozen=True)
-class Games:
+class PlayedGames:
     """What became of n games: int64[n] each.
 
     scores : earned since the start board; num_moves likewise
@@ -38,11 +38,11 @@ def simulate(
     policy: str = "optimal",
     start: GivenBoard | None = None,
     show_progress: bool = False,
-) -> Games:
+) -> PlayedGames:
     """Play games to their end, from a board or from random starts.
 
     The same seed gives the same games, the first n of any larger number. Memory O(num_games).
-    Raises what `Solution.probe` raises.
+    Raises what `Solution.policy` raises.
     """
     shape = solution.shape
     if start is None:
@@ -58,8 +58,8 @@ def simulate(
 
 
 def _play(
-    solution: Solution, boards: NDArray[np.uint64], seed: int, policy: Policy, bar: tqdm[Any]
-) -> Games:
+    solution: Solution, boards: NDArray[np.uint64], seed: int, policy: ActionRule, bar: tqdm[Any]
+) -> PlayedGames:
     shape = solution.shape
     ages = board_ages(boards, shape)
     scores, num_moves = np.zeros_like(ages), np.zeros_like(ages)
@@ -84,7 +84,7 @@ def _play(
         num_moves[here] += 1
         bar.set_postfix_str(f"age {age}, {len(here):,} games", refresh=False)
         bar.update(int(earned.sum()))
-    return Games(scores, largest_exponents(boards, shape), num_moves)
+    return PlayedGames(scores, largest_exponents(boards, shape), num_moves)
 
 
 def expected_value(solution: Solution, start: GivenBoard | None) -> float:
@@ -93,7 +93,7 @@ def expected_value(solution: Solution, start: GivenBoard | None) -> float:
 
 
 def summarize(
-    solution: Solution, games: Games, seed: int, *, policy: str, start: GivenBoard | None
+    solution: Solution, games: PlayedGames, seed: int, *, policy: str, start: GivenBoard | None
 ) -> dict[str, Any]:
     """Mean outcome beside v*, scores and tiles of games, as one JSON object.
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import UsageError
+from .files import write_text, written_aside
 
 SUFFIXES = (".csv", ".jsonl", ".parquet")
 
@@ -28,15 +29,15 @@ def write_table(path: Path, rows: Sequence[Row], card: str) -> None:
     """Write rows of the same names, and a card that describes them.
 
     The card goes beside the file as ``FILE.md``, of Parquet into its metadata too. None is an empty
-    cell in CSV; lists are JSON there.
+    cell in CSV; lists are JSON there. What was there stays until each file is whole.
     """
     check_format(path)
     if path.suffix == ".parquet":
         _write_parquet(path, rows, card)
     else:
         text = csv_text(rows) if path.suffix == ".csv" else json_lines(rows)
-        path.write_text(text, encoding="utf-8")
-    card_path(path).write_text(card, encoding="utf-8")
+        write_text(path, text)
+    write_text(card_path(path), card)
 
 
 def card_path(path: Path) -> Path:
@@ -69,7 +70,8 @@ def json_lines(rows: Sequence[Row]) -> str:
 def _write_parquet(path: Path, rows: Sequence[Row], card: str) -> None:
     pyarrow, parquet = import_parquet()
     table = pyarrow.Table.from_pylist([dict(row) for row in rows])
-    parquet.write_table(table.replace_schema_metadata({"card": card}), path)
+    with written_aside(path) as file:
+        parquet.write_table(table.replace_schema_metadata({"card": card}), file)
 
 
 def import_parquet() -> tuple[Any, Any]:

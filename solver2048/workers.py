@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 from collections import deque
@@ -82,4 +83,14 @@ class Workers:
             # A helper that has not begun by now would find nothing to do.
             if not helper.cancel():
                 results += helper.result()
+        return results
+
+    def run_pieces(self, length: int, size: int, task: Callable[[int, int], Any]) -> list[Any]:
+        """Results of a task over pieces ``[start, stop)`` of a fixed size, in order."""
+        results: list[Any] = [None] * -(-length // size)
+
+        def run(number: int, *_: object) -> None:
+            results[number] = task(number * size, min((number + 1) * size, length))
+
+        self.run(*((1, functools.partial(run, number)) for number in range(len(results))))
         return results

@@ -20,12 +20,12 @@ from solver2048.forward import AfterstateLayer, enumerate_layer
 from solver2048.game_view import view
 from solver2048.kernels.moves import moves_into
 from solver2048.layer import Band
-from solver2048.layer_index import board_slots
+from solver2048.layer_index import board_slots, member_boards
 from solver2048.objective import Objective, merge_potentials
 from solver2048.pack import pack_policy
 from solver2048.played_game import PlayedGame
 from solver2048.policy import PolicyTable
-from solver2048.policy_bands import PolicyBandBuilder, member_codes
+from solver2048.policy_bands import PolicyBandBuilder
 from solver2048.policy_reach import reached_layers
 from solver2048.policy_value import evaluate_policy
 from solver2048.shape import TRANSPOSED_ACTIONS, parse_shape
@@ -183,8 +183,7 @@ def test_actions_follow_the_orientation_of_the_board(shape, rng, tmp_path):
 
 def members(shape, layer):
     ranks = rank_bitmap(layer.states)
-    num_words = np.uint64(len(layer.states))
-    codes = member_codes(shape, layer.index, layer.states, np.uint64(0), num_words, int(ranks[-1]))
+    codes = member_boards(shape, layer.index, layer.states)
     return ranks, codes
 
 
