@@ -45,7 +45,7 @@ from .kernels.slots import mark_slots
 from .kernels.values import positions_into
 from .layer_index import LayerIndex, board_slots, build_layer_index, member_boards, slot_boards
 from .shape import Shape
-from .tables import build_tables, row_cells
+from .tables import row_cells
 
 # Measured on 4x3 layers: larger partitions save little, and a bitmap of a layer through Zstd takes
 # half of what Elias–Fano does, though it is larger before.

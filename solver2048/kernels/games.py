@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from elias_fano.bits import ONE, TWO, popcount, trailing_zeros
+from elias_fano.bits import ONE, popcount, trailing_zeros
 from elias_fano.jit import kernel
 from elias_fano.ranked import rank_at
 
 from .actions import ILLEGAL
-from .moves import horizontal_move, vertical_move
+from .moves import moved_board
 from .slots import ROW0_SHIFT, ROW1_SHIFT, ROW_MASK, canonical_code_slot
 from .spawns import ALL_ROWS, empty_board_cells, spawned_board
 
@@ -30,14 +30,7 @@ def move_slots_into(tables, index, codes, actions, slots):
     """
     for i in range(len(codes)):
         code = codes[i]
-        row0 = code >> ROW0_SHIFT
-        row1 = code >> ROW1_SHIFT & ROW_MASK
-        row2 = code & ROW_MASK
-        direction = np.uint64(actions[i]) & ONE
-        if np.uint64(actions[i]) < TWO:
-            moved = vertical_move(tables, row0, row1, row2, direction)
-        else:
-            moved = horizontal_move(tables, row0, row1, row2, direction)
+        moved = moved_board(tables, code, actions[i])
         slots[i] = ILLEGAL
         if moved != code:
             slots[i] = canonical_code_slot(tables, index, moved)

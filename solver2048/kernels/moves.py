@@ -101,6 +101,18 @@ def horizontal_move(tables, row0, row1, row2, right):
 
 
 @inlined
+def moved_board(tables, code, action):
+    """A packed board after an action; the board itself where that is illegal."""
+    row0 = code >> ROW0_SHIFT
+    row1 = code >> ROW1_SHIFT & ROW_MASK
+    row2 = code & ROW_MASK
+    direction = np.uint64(action & 1)
+    if action < 2:
+        return vertical_move(tables, row0, row1, row2, direction)
+    return horizontal_move(tables, row0, row1, row2, direction)
+
+
+@inlined
 def map_segment(segment_map, start, segment):
     """The image of a segment under a segment map of `tables`; `start` is its class's."""
     image = ZERO

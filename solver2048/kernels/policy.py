@@ -23,7 +23,7 @@ from elias_fano.ranked import rank_at
 
 from ..tables import MIRROR_SHIFT, RANK_MASK
 from .actions import ILLEGAL, action_values_into
-from .moves import board_potential, horizontal_move, row_ordinal, vertical_move
+from .moves import board_potential, moved_board, row_ordinal
 from .slots import (
     ROW0_SHIFT,
     ROW1_SHIFT,
@@ -68,18 +68,6 @@ def pattern_at(code, number):
         shift = FOUR * (TWO - (square >> ONE)) + ROW1_SHIFT * (ONE - (square & ONE))
         cells = (code >> (ROW1_SHIFT + shift) & BYTE_MASK) << EIGHT | (code >> shift & BYTE_MASK)
     return number << PATTERN_BITS | cells
-
-
-@inlined
-def moved_board(tables, code, action):
-    """A packed board after an action; the board itself where that is illegal."""
-    row0 = code >> ROW0_SHIFT
-    row1 = code >> ROW1_SHIFT & ROW_MASK
-    row2 = code & ROW_MASK
-    direction = np.uint64(action & 1)
-    if action < 2:
-        return vertical_move(tables, row0, row1, row2, direction)
-    return horizontal_move(tables, row0, row1, row2, direction)
 
 
 @inlined
