@@ -49,7 +49,8 @@ from solver2048.layer import Band
 from solver2048.layer_index import board_slots, build_layer_index, member_boards, slot_boards
 from solver2048.layer_sets import LayerSets
 from solver2048.objective import Objective, merge_potentials
-from solver2048.policy_bands import CODES, PolicyBandBuilder, best_actions
+from solver2048.policy_bands import CODES, PolicyBandBuilder
+from solver2048.policy_keeper import best_actions
 from solver2048.policy_reach import reached_layers
 from solver2048.shape import Shape
 from solver2048.store import Store
@@ -217,9 +218,10 @@ def _policy_of(sets: LayerSets, age: int, end: int, rng, what: str) -> None:
             layer, values = value_layer(problem, n, states, afterstates, window, workers)
             window[n] = layer
             window.pop(n + 4, None)
-        masks = best_actions(shape, objective, layer.index, states, afterstates, values, workers)
+        below = StateValues(layer.index, afterstates, values)
+        masks = best_actions(problem, layer, below, workers)
         builder = PolicyBandBuilder(shape, Band(age, age), {age: len(masks)})
-        builder.add(age, states, masks)
+        builder.add(layer.index, states, masks)
         arrays, record = builder.encode(workers)
     (facts,) = record["layers"]
     bits = sum(zstd_bits(array.items.view(np.uint8)) for array in arrays.values())
@@ -251,7 +253,7 @@ def measure_lookups(path: str, num_boards: int) -> None:
         p50, p99 = np.percentile(times[100:], [50, 99]) * 1e6
         print(f"{what}: p50 {p50:.1f} us, p99 {p99:.1f} us")
     rng = np.random.default_rng(1)
-    layers = [layer for layer in policy.table.layers() if layer["members"] > 1000]
+    layers = [layer for layer in policy.table.layers() if layer["states"] > 1000]
     chosen = rng.choice(len(layers), num_boards, p=_shares(layers))
     parts = []
     for number in np.unique(chosen):
@@ -321,8 +323,8 @@ def measure_play(path: str, num_games: int) -> None:
 
 
 def _shares(layers) -> NDArray[np.float64]:
-    members = np.array([layer["members"] for layer in layers], dtype=float)
-    return members / members.sum()
+    states = np.array([layer["states"] for layer in layers], dtype=float)
+    return states / states.sum()
 
 
 def main() -> None:

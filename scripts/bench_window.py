@@ -2,6 +2,7 @@
 
     python scripts/bench_window.py                 # age 9,568, 298 million states
     python scripts/bench_window.py --age 10920     # the most slots
+    python scripts/bench_window.py --keep policy   # best actions instead of values
 
 Nobody has the layers below without days of work, so random boards of the right ages stand in for
 the afterstates six ages below; run forward, they make a consistent window: every successor that
@@ -28,8 +29,9 @@ from solver2048.bands import bands_of
 from solver2048.forward import AfterstateLayer, enumerate_layer
 from solver2048.layer_index import board_slots, build_layer_index, slot_boards
 from solver2048.layer_sets import LayerSets
-from solver2048.layer_values import ValueBandBuilder
+from solver2048.layer_values import ValueKeeper
 from solver2048.objective import parse_objective
+from solver2048.policy_keeper import PolicyKeeper
 from solver2048.progress import peak_memory_bytes
 from solver2048.shape import SHAPES
 from solver2048.solver import RULES
@@ -89,15 +91,15 @@ def run_forward(store: Store, age: int, density: float, workers: Workers) -> Non
                        counts.afterstate_members)  # fmt: skip
 
 
-def run_backward(store: Store, age: int, workers: Workers) -> None:
-    """Values of the ages `age` and `age` - 2 from random ones above, stored."""
+def run_backward(store: Store, age: int, keep: str, workers: Workers) -> None:
+    """Values of the ages `age` and `age` - 2 from random ones above; stored, or their actions."""
     objective = parse_objective("score", SHAPE)
     problem = Problem(SHAPE, objective, 0.1)
     value_format = parse_value_format("float32", objective.max_value(SHAPE))
+    keeper = PolicyKeeper(problem) if keep == "policy" else ValueKeeper(problem, value_format)
     bands = [b for b in bands_of(SHAPE) if age - 2 <= b.first <= age + 4]
     sets = LayerSets(store, among=bands)
-    facts = {"objective": objective.name, "values": value_format.name}
-    store.create_kind(objective.values_kind, facts)
+    store.create_kind(keeper.kind, keeper.facts)
     rng = np.random.default_rng(2)
     window: dict[int, StateValues] = {}
     for band in bands[-2:]:
@@ -110,16 +112,17 @@ def run_backward(store: Store, age: int, workers: Workers) -> None:
             started = time.perf_counter()
             a = band.first
             stored = sets.read_band(band)
-            builder = ValueBandBuilder(sets, band, value_format)
+            kept = keeper.begin(sets, band, workers)
             afterstates = rank_bitmap(stored.bitmap(a, "afterstates"))
             layer, v = value_layer(
                 problem, a, rank_bitmap(stored.bitmap(a, "states")), afterstates, window, workers
             )
-            builder.add(a, v, stored, afterstates)
-            del v, afterstates
+            kept.add(layer, StateValues(layer.index, afterstates, v), stored)
+            del v, afterstates, stored
             window[a] = layer
             window.pop(a + 4, None)
-            writer.submit(functools.partial(builder.commit, store, objective.values_kind))
+            writer.submit(functools.partial(kept.commit, store))
+            del kept
             counts = sets.layer_counts(a)
             report("backward", a, time.perf_counter() - started, counts.state_members,
                    counts.afterstate_members)  # fmt: skip
@@ -130,6 +133,7 @@ def main() -> None:
     parser.add_argument("--age", type=int, default=9568)
     parser.add_argument("--density", type=float, default=0.03,
                         help="share of all slots that the random layers hold")  # fmt: skip
+    parser.add_argument("--keep", choices=["solution", "policy"], default="solution")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--directory", help="where to write; a temporary one by default")
     options = parser.parse_args()
@@ -142,7 +146,7 @@ def main() -> None:
         store = Store(directory)
         store.create({"shape": SHAPE.name, "rules": RULES, "spawn4": 0.1, "ids": "index"})
         run_forward(store, options.age, options.density, workers)
-        run_backward(store, options.age, workers)
+        run_backward(store, options.age, options.keep, workers)
     print(f"peak resident memory {peak_memory_bytes() / 2**30:.2f} GiB")
 
 

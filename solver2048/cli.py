@@ -13,12 +13,13 @@ from . import __version__
 from .cli_command import EXIT_CODES, Command, remedy
 from .cli_explain import explain
 from .cli_games import games
-from .cli_pack import keeps_policy, pack, print_policy
+from .cli_pack import pack
 from .cli_plan import plan
 from .cli_play import play
 from .cli_plot import plot
 from .cli_query import query
 from .cli_report import report
+from .cli_results import print_counts, print_report
 from .cli_sample import sample
 from .cli_serve import serve
 from .cli_simulate import simulate
@@ -105,7 +106,6 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
           memory: str | None, force: bool, keep: str | None, disk: str | None, check: float,
           quiet: bool, as_json: bool) -> None:  # fmt: skip
     """Solve SHAPE (ROWSxCOLUMNS, default 3x3), or go on with a solve that was stopped."""
-    # A service that ends us gets the same clean end as Ctrl-C.
     from .amounts import parse_bytes
     from .counts_file import read_counts
     from .lock import DirectoryLock
@@ -123,8 +123,6 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
     click.get_current_context().params["path"] = path  # what an error's remedy names
     # Before anything heavy is imported: who comes second must know at once.
     with DirectoryLock(path) as lock:
-        from .objective import parse_objective
-        from .report import check_published, format_report, read_report
         from .solver import solve as solve_board
 
         options = SolveOptions(
@@ -143,21 +141,7 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
             show_progress=not quiet,
         )
         has_worked = solve_board(board_shape, path, options, lock=lock)
-    if keeps_policy(path):
-        print_policy(path, objective, has_worked, as_json)
-        return
-    report = read_report(path, parse_objective(objective, board_shape))
-    if as_json:
-        click.echo(json.dumps(report))
-    else:
-        if not report["is_finished"]:
-            _print_counts(path, as_json=False)
-            click.echo()
-        if not has_worked:
-            click.echo("Solved before; nothing to do. Times are those of that solve.")
-        click.echo(format_report(report))
-        click.echo(f"  in {path}")
-    check_published(report)
+    print_report(path, objective, has_worked, as_json)
 
 
 @_command(example="solver2048 counts solutions/3x3 > counts.csv")
@@ -165,20 +149,7 @@ def solve(shape: str, out: str | None, threads: int | None, max_age: int | None,
 @_json_option
 def counts(path: str, as_json: bool) -> None:
     """Counts of every enumerated age as CSV, modulo all symmetries; labelled: all boards."""
-    _print_counts(path, as_json)
-
-
-def _print_counts(path: str, as_json: bool) -> None:
-    from .layer import LayerCounts
-    from .layer_sets import LayerSets
-    from .store import Store
-
-    sets = LayerSets(Store(path))
-    if not as_json:
-        click.echo(",".join(LayerCounts.PUBLISHED))
-    for layer in sets.counts():
-        row = layer.published()
-        click.echo(json.dumps(row) if as_json else ",".join(map(str, row.values())))
+    print_counts(path, as_json)
 
 
 @_command(example="solver2048 verify solutions/3x3\nsolver2048 verify solutions/3x3 --level quick")
@@ -256,7 +227,6 @@ def repair(path: str, threads: int | None, quiet: bool, as_json: bool) -> None:
 
     Nothing is deleted: damaged files are moved to PATH/quarantine.
     """
-    # A service that ends us gets the same clean end as Ctrl-C.
     from .lock import DirectoryLock
     from .options import SolveOptions, check_threads
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from .cli_command import Command
+from .cli_results import print_report
 from .options import REACHES
 
 EXAMPLE = """\
@@ -45,33 +44,4 @@ def pack(path: str, is_policy: bool, out: str, reach: str, objective: str, threa
             path, out, objective=objective, reach=reach, threads=threads,
             show_progress=not quiet, lock=lock,
         )  # fmt: skip
-    print_policy(out, objective, has_worked, as_json)
-
-
-def keeps_policy(path: str) -> bool:
-    """Whether a policy table lies there."""
-    from .store import Store
-
-    return Store(path).keep == "policy"
-
-
-def print_policy(path: str, objective: str, has_worked: bool, as_json: bool) -> None:
-    """Print what a finished policy table holds."""
-    from .files import format_size
-    from .policy_report import policy_report
-
-    report = policy_report(path, objective)
-    if as_json:
-        click.echo(json.dumps(report))
-        return
-    if not has_worked:
-        click.echo("Packed before; nothing to do.")
-    states = "all states" if report["reach"] == "all" else "the states of optimal play"
-    click.echo(
-        f"{report['shape']}, policy for {report['objective']}, {states}\n\n"
-        f"  states modulo the flips  {report['members']:,}\n"
-        f"  as predicted             {report['share_predicted']:.1%} of those with a move\n"
-        f"  start, random            {report['random_start']:,.8f}\n\n"
-        f"  actions {format_size(report['bytes'])}: {report['bits_per_member']:.3f} bits a state\n"
-        f"  in {path}"
-    )
+    print_report(out, objective, has_worked, as_json)

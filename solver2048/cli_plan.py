@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .cli_command import Command
-from .options import DEFAULT_IDS, DEFAULT_VALUES, PLANNED_KEEPS
+from .options import DEFAULT_IDS, DEFAULT_VALUES, KEEPS
 
 if TYPE_CHECKING:
     from .age_counts import AgeCounts
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 @click.argument("shape", default="3x3")
 @click.option("--out", type=click.Path(), metavar="DIR",
               help="Where it would be solved.  [default: solutions/SHAPE]")  # fmt: skip
-@click.option("--keep", type=click.Choice(PLANNED_KEEPS),
-              help="One mode alone: all is kept, or only the start values.")  # fmt: skip
+@click.option("--keep", type=click.Choice(KEEPS),
+              help="One mode alone: all is kept, the start values, or a policy.")  # fmt: skip
 @click.option("--disk", metavar="BYTES",
               help="Disk it may take, such as 60GiB.  [default: what is free]")  # fmt: skip
 @click.option("--memory", metavar="BYTES",
@@ -72,7 +72,7 @@ def plan(shape: str, out: str | None, keep: str | None, disk: str | None, memory
         objective=objective,
         values=values,
         ids=ids,
-        keeps=[keep] if keep else PLANNED_KEEPS,
+        keeps=[keep] if keep else KEEPS,
     )
     click.echo(json.dumps(plan_json(made)) if as_json else format_plan(made))
     if not made.fits:

@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from .cli_command import Command
-from .cli_pack import keeps_policy, print_policy
 
 
 @click.command(cls=Command, example="solver2048 status solutions/3x3\n"
@@ -31,10 +30,6 @@ def status(path: str, is_watching: bool, interval: float, as_json: bool) -> None
     from .watch import format_progress, running_progress
 
     Store(path).identity()
-    if keeps_policy(path) and running_progress(Path(path)) is None:
-        for name in stored_objectives(Store(path)):
-            print_policy(path, name, True, as_json)
-        return
     if is_watching and not as_json and sys.stdout.isatty():
         _show(path, interval)
     progress = running_progress(Path(path))

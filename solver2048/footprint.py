@@ -8,8 +8,9 @@ forward
     encoded sets of the band, and, while they are written, those of the band before;
 backward
     ranked bitmaps and values of the states of three ages; ranked bitmap and values of the
-    afterstates; encoded sets and values as stored of the band, and those of its neighbours: the
-    sets of the next are read, the values of the one before written, meanwhile.
+    afterstates; encoded sets of the band, and what is kept of it, and those of its neighbours: the
+    sets of the next are read, what is kept of the one before written, meanwhile. Of a policy a
+    byte a state, the ranked bitmap, and then two bits a slot and the boards learned from.
 
 Without overlap a band's neighbours are not in memory, at the price of waiting for the disk.
 Compared with measured peaks of 3x3 and of 4x3 to age 600; larger layers are extrapolated.
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 from .age_counts import AgeCounts
 from .bands import bands_of
 from .layer import Band
+from .options import KEEPS
 
 Floats = NDArray[np.float64]
 
@@ -47,6 +49,10 @@ SQUARE_SET_BITS = {"index": (1.6, 2.3), "radix": (13.0, 14.0)}
 VALUE_BITS = {"float32": 25.6, "float64": 57.0}
 FIXED_BITS = 14.0
 """Of ``fixed:K`` for K up to 6; every further bit of the fraction is one bit more."""
+POLICY_BITS = 2.1
+"""Of a state's action, modulo all symmetries: the most that is expected of 4x3, see POLICY.md."""
+LEARNING_BOARDS, LEARNING_BYTES = 1 << 22, 150.0
+"""That a policy's band learns from, at most, and what each of them takes meanwhile."""
 FILE_BYTES = 12_000
 """Of a band's small files."""
 
@@ -55,13 +61,13 @@ FILE_BYTES = 12_000
 class Footprint:
     """Bytes by band of `bands`, upward; memory is the peak of the process in that band.
 
-    sets, values : on disk; states_pair : a checkpoint of the backward pass there
+    sets, kept : on disk, the latter of values or actions; states_pair : a checkpoint there
     forward, backward : memory as usual; *_apart : without overlap of neighbouring bands
     """
 
     bands: tuple[Band, ...]
     sets: Floats
-    values: Floats
+    kept: Floats
     states_pair: Floats
     forward: Floats
     forward_apart: Floats
@@ -80,8 +86,8 @@ def value_bits(values: str) -> float:
     return FIXED_BITS + max(int(values.removeprefix("fixed:")) - 6, 0)
 
 
-def compute_footprint(counts: AgeCounts, ids: str, values: str) -> Footprint:
-    """What the bands of all ages counted take."""
+def compute_footprint(counts: AgeCounts, ids: str, values: str, keep: str = KEEPS[0]) -> Footprint:
+    """What the bands of all ages counted take, one of `KEEPS` being kept."""
     bands = tuple(band for band in bands_of(counts.shape) if band.first <= counts.max_age)
     per_band = _PerBand(counts, bands)
     bits_state, bits_afterstate = set_bits(counts.shape.is_square, ids)
@@ -91,12 +97,17 @@ def compute_footprint(counts: AgeCounts, ids: str, values: str) -> Footprint:
         encoded = 1.5 * sets
     words = per_band.sum(encoded)
     forward, forward_apart = _forward_memory(counts, per_band, words, ids)
-    backward, backward_apart = _backward_memory(counts, per_band, words, values)
-    stored_values = per_band.sum(counts.afterstates) * value_bits(values) / 8
+    held, writing = _held_memory(counts, per_band, values, keep)
+    backward, backward_apart = _backward_memory(counts, per_band, words, held, writing)
+    kept = {
+        "solution": value_bits(values) / 8 * counts.afterstates,
+        "start": np.zeros(len(counts.states)),
+        "policy": POLICY_BITS / 8 * counts.states / (2 if counts.shape.is_square else 1),
+    }[keep]
     return Footprint(
         bands=bands,
         sets=per_band.sum(sets) + FILE_BYTES,
-        values=stored_values + FILE_BYTES,
+        kept=per_band.sum(kept) + FILE_BYTES,
         states_pair=per_band.max(8 * (counts.states + _beside(counts.states, 1))),
         forward=_process(np.maximum(forward, forward_apart)),
         forward_apart=_process(forward_apart),
@@ -141,8 +152,21 @@ def _forward_memory(
     return work + words + _beside(writing, -1), work + writing
 
 
+def _held_memory(
+    counts: AgeCounts, per_band: _PerBand, values: str, keep: str
+) -> tuple[Floats, Floats]:
+    """What is collected of a band while it is computed, and what it takes while it is written."""
+    if keep == "policy":
+        states = per_band.sum(per_band.margin * counts.states)
+        held = states + per_band.sum(counts.slots / 4)
+        learned = np.minimum(LEARNING_BYTES * states, LEARNING_BYTES * LEARNING_BOARDS)
+        return held, held + per_band.sum(counts.slots / 4) + learned
+    items = per_band.sum((8 if values == "float64" else 4) * counts.afterstates)
+    return items, items + np.minimum(items, WRITE_BYTES["values"])
+
+
 def _backward_memory(
-    counts: AgeCounts, per_band: _PerBand, words: Floats, values: str
+    counts: AgeCounts, per_band: _PerBand, words: Floats, held: Floats, writing: Floats
 ) -> tuple[Floats, Floats]:
     """Peaks of the backward pass above the base: as usual, and apart."""
     bitmap = counts.slots / 8
@@ -150,10 +174,8 @@ def _backward_memory(
     layer = 2 * bitmap + 8 * states
     above = _beside(layer, 1)
     work = per_band.max(layer + 3 * bitmap + 8 * afterstates + above + _beside(above, 1))
-    items = per_band.sum((8 if values == "float64" else 4) * afterstates)
-    writing = items + np.minimum(items, WRITE_BYTES["values"])
     reading = words + np.minimum(words, READ_BYTES)
-    usual = work + words + items + _beside(reading, -1) + _beside(writing, 1)
+    usual = work + words + held + _beside(reading, -1) + _beside(writing, 1)
     return usual, work + words + writing
 
 

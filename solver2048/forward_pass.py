@@ -35,12 +35,12 @@ def forward_pass(
 ) -> bool:
     """Enumerate and store the missing bands up to an age; returns whether there were any.
 
-    Where the start values alone are kept, bands are dropped on the way to stay within the budget,
+    Where sets are not kept, bands are dropped on the way to stay within the budget,
     and those below that an age does not come from are not missing.
     """
-    keeps_start_alone = store.keeps_start_alone
+    drops_sets = store.drops_sets
     bands = [b for b in bands_of(shape) if b.first <= max_age]
-    if keeps_start_alone:
+    if drops_sets:
         bands = bands[_first_missing(store, shape, bands, max_age) :]
     else:
         bands = [band for band in bands if not _reaches(store, band, max_age)]
@@ -49,7 +49,7 @@ def forward_pass(
         for counts in sets.counts():
             _expect(counts, options)
         _Enumeration(sets, max_age, options, workers, log).run(bands)
-    if max_age == shape.top_age and not keeps_start_alone:
+    if max_age == shape.top_age and not drops_sets:
         return store.finish_kind(SETS, bands_of(shape)) or bool(bands)
     return bool(bands)
 
@@ -105,7 +105,7 @@ class _Enumeration:
         if not is_again:
             record = {**self._store.read_run(), "max_age": self._max_age}
             self._store.write_record("run.json", record)
-        if self._store.keeps_start_alone:
+        if self._store.drops_sets:
             budget = self._options.disk or DEFAULT_DISK
             self._scratch = Scratch(self._store, self._shape, budget)
         name = "again_seconds" if is_again else "forward_seconds"

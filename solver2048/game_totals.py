@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .game import NUM_EXPONENTS, largest_exponents
 from .kernels.actions import ILLEGAL
 from .kernels.games import add_scores
-from .layer_index import LayerIndex, board_slots
+from .layer_index import LayerIndex, board_slots, transposed_boards
 from .samples import holds
 from .shape import Shape
 
@@ -179,13 +179,7 @@ def _count_classes(shape: Shape, layer: GameLayer) -> int:
     """Boards of a layer modulo all symmetries; its members are modulo the flips."""
     if not shape.is_square:
         return len(layer.codes)
-    size = range(shape.num_rows)
-    transposed = np.zeros_like(layer.codes)
-    for row in size:
-        for column in size:
-            cell = layer.codes >> np.uint64(shape.cell_shift(row, column)) & np.uint64(15)
-            transposed |= cell << np.uint64(shape.cell_shift(column, row))
     slots = board_slots(shape, layer.index, layer.codes)
-    others = board_slots(shape, layer.index, transposed)
+    others = board_slots(shape, layer.index, transposed_boards(shape, layer.codes))
     # A class with both its members here counts by the lesser of them.
     return int(np.sum((slots <= others) | ~holds(layer.bitmap, others)))

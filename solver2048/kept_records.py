@@ -1,4 +1,4 @@
-"""What stays of a band where only the start values are kept: its counts, and its statistics.
+"""What stays of a band where no sets are kept: its counts, and its statistics.
 
 ``counts/BAND.json`` stands for the sets of a band, and is written before they are dropped;
 ``values/OBJECTIVE/BAND.json`` stands for its values, which are never stored.
@@ -10,14 +10,10 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from .band_reader import MANIFEST
-from .errors import SolutionDamaged
+from .errors import NotSolved, SolutionDamaged
 from .findings import Findings
 from .layer import Band, LayerCounts
-from .layer_statistics import LayerStatistics
 from .records import SETS
 from .store import Store
 
@@ -84,50 +80,27 @@ def drop_band(store: Store, band: Band) -> None:
         return
     if not manifest["is_complete"]:
         raise ValueError(f"{SETS}/{band.name} was cut short")
-    if not (store.path / record_name(COUNTS, band)).exists():
-        store.write_record(
-            record_name(COUNTS, band),
-            {
-                "kind": COUNTS,
-                "band": [band.first, band.last],
-                "identity": store.kind_identity(SETS),
-                "bytes": band_bytes(store, band),
-                "layers": [vars(counts) for counts in kept_counts(manifest)],
-            },
-        )
+    keep_counts(store, store, band)
     store.discard(f"{SETS}/{band.name}")
 
 
-class StatisticsBuilder:
-    """Takes a band's values as `ValueBandBuilder` does, and keeps their statistics alone."""
-
-    num_bytes = 0
-
-    def __init__(self, band: Band) -> None:
-        self._band = band
-        self._max: dict[int, float] = {}
-        self._statistics: dict[int, dict[str, Any]] = {}
-
-    def add(self, age: int, values: NDArray[np.float64], *_: object) -> None:
-        """Take note of a layer's values."""
-        self._max[age] = float(values.max(initial=0.0))
-
-    def note(self, age: int, statistics: LayerStatistics) -> None:
-        """Take note of what its states say together."""
-        self._statistics[age] = vars(statistics)
-
-    def commit(self, store: Store, kind: str) -> None:
-        """Write the band's record."""
-        layers = [
-            {"age": age, "max": self._max[age], "statistics": self._statistics[age]}
-            for age in self._band.ages
-        ]
-        store.write_record(
-            record_name(kind, self._band),
-            {
-                "kind": kind,
-                "band": [self._band.first, self._band.last],
-                "identity": store.kind_identity(kind),
-                "layers": layers,
-            },
-        )
+def keep_counts(store: Store, source: Store, band: Band) -> None:
+    """Write down a band's counts, and what its sets take in a source, unless they are there."""
+    if (store.path / record_name(COUNTS, band)).exists():
+        return
+    if manifest := source.stored_manifest(SETS, band):
+        layers, sizes = manifest["layers"], band_bytes(source, band)
+    elif record := read_kept(source, COUNTS, band):
+        layers, sizes = record["layers"], record["bytes"]
+    else:
+        raise NotSolved(f"{source.path}: {SETS}/{band.name} is not there, and no counts of it")
+    store.write_record(
+        record_name(COUNTS, band),
+        {
+            "kind": COUNTS,
+            "band": [band.first, band.last],
+            "identity": store.kind_identity(SETS),
+            "bytes": sizes,
+            "layers": [vars(LayerCounts.from_record(layer)) for layer in layers],
+        },
+    )

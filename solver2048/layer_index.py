@@ -14,12 +14,19 @@ the same. The base table is rebuilt for each age, in milliseconds, and no ID is 
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .kernels.slots import codes_into, member_codes_into, number_blocks_into, slots_into
+from .kernels.slots import (
+    codes_into,
+    member_codes_into,
+    number_blocks_into,
+    rearrange_cells,
+    slots_into,
+)
 from .shape import Shape
 from .tables import build_tables
 
@@ -79,6 +86,21 @@ def slot_boards(shape: Shape, index: LayerIndex, slots: NDArray[np.uint64]) -> N
     codes = np.empty(len(slots), dtype=np.uint64)
     codes_into(build_tables(shape), index, slots, codes)
     return codes
+
+
+def transposed_boards(shape: Shape, codes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Packed square boards, transposed."""
+    transposed = np.empty_like(codes)
+    rearrange_cells(codes, *_transposition(shape), transposed)
+    return transposed
+
+
+@functools.cache
+def _transposition(shape: Shape) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Where cells of a square board lie, and where in its transpose."""
+    sources = np.array(shape.cell_shifts, dtype=np.uint64)
+    side = shape.num_rows
+    return sources, np.ascontiguousarray(sources.reshape(side, side).T).ravel()
 
 
 def member_boards(

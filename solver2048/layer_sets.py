@@ -145,8 +145,8 @@ class LayerSets:
     def _census(self) -> _Census | None:
         """What there is, None if everything is."""
         among = self._among
-        keeps_start_alone = self.store.keeps_start_alone
-        if among is None and not keeps_start_alone and self.store.has_catalogue(SETS):
+        drops_sets = self.store.drops_sets
+        if among is None and not drops_sets and self.store.has_catalogue(SETS):
             return None
         census = _Census([], [], {}, {}, [])
         missing = []
@@ -155,7 +155,7 @@ class LayerSets:
             if manifest is not None:
                 census.bands.append(band)
                 census.records.update((int(r["age"]), r) for r in manifest["layers"])
-            elif not (keeps_start_alone and self._add_dropped(census, band)):
+            elif not (drops_sets and self._add_dropped(census, band)):
                 missing.append(band)
         max_age = max(census.records, default=0)
         # Looked for again: a solve that goes on meanwhile adds bands in order.

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .backward import StateValues
 from .cache import Cache
 from .errors import NotSolved, SolutionDamaged
+from .keeper import BandKeeper, Keeper
 from .layer import Band
 from .layer_sets import MAX_OPEN_LAYERS, OPEN_BYTES, LayerSets, StoredBand, check_parents
 from .objective import Objective
@@ -17,15 +20,40 @@ from .records import OBJECTIVE, RESULT, SETS
 from .store import Store
 from .stored_array import ArrayToWrite, StoredArray
 from .value_format import ValueFormat, parse_value_format
+from .workers import Workers
 
 NAME = "afterstates"
 
 
-class ValueBandBuilder:
-    """Collects the values of a band's layers, in any order of ages, for `Store.write_band`."""
+@dataclass(frozen=True)
+class ValueKeeper(Keeper):
+    """Keeps the values of all afterstates, in a format."""
 
-    def __init__(self, sets: LayerSets, band: Band, value_format: ValueFormat) -> None:
-        self._band = band
+    format: ValueFormat
+    is_repaired = True
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {"objective": self.problem.objective.name, "values": self.format.name}
+
+    def begin(self, sets: LayerSets, band: Band, workers: Workers) -> ValueBandKeeper:
+        return ValueBandKeeper(sets, band, self.kind, self.format)
+
+    def bounds(self, store: Store) -> dict[str, Any]:
+        """How values are stored, the largest of them, and how far what is stored can be off."""
+        largest = Values(LayerSets(store), self.problem.objective).max_value
+        return {
+            "values": self.format.name,
+            "max_value": largest,
+            "rounding_bound": float(self.format.rounding_bound(largest)),
+        }
+
+
+class ValueBandKeeper(BandKeeper):
+    """Collects the values of a band's layers, in any order of ages, as stored."""
+
+    def __init__(self, sets: LayerSets, band: Band, kind: str, value_format: ValueFormat) -> None:
+        self._band, self._kind = band, kind
         self._format = value_format
         self._parent = {f"{SETS}/{band.name}": sets.store.manifest_digest(SETS, band)}
         sizes = [sets.layer_counts(age).afterstate_members for age in band.ages]
@@ -35,39 +63,25 @@ class ValueBandBuilder:
             for age, size, stop in zip(band.ages, sizes, stops, strict=True)
         }
         self._items = np.empty(stops[-1], dtype=value_format.dtype)
+        self.num_bytes = self._items.nbytes
         self._max: dict[int, float] = {}
 
-    def add(
-        self,
-        age: int,
-        values: NDArray[np.float64],
-        stored: StoredBand,
-        ranks: NDArray[np.uint64],
-    ) -> None:
-        """Add a layer's values, in index order.
-
-        stored, ranks : its band's sets, and the ranked bitmap of its afterstates
-        """
+    def add(self, layer: StateValues, afterstates: StateValues, stored: StoredBand) -> None:
+        age = int(layer.index.age)
         start, stop = self._ranges[age]
         items = self._items[start:stop]
-        for part, positions in stored.index_order(age, NAME, ranks):
-            items[part] = self._format.encode(values[positions])
-        self._max[age] = float(values.max(initial=0.0))
+        for part, positions in stored.index_order(age, NAME, afterstates.states):
+            items[part] = self._format.encode(afterstates.values[positions])
+        self._max[age] = float(afterstates.values.max(initial=0.0))
 
-    @property
-    def num_bytes(self) -> int:
-        """Size of the values before they are compressed."""
-        return int(self._items.nbytes)
-
-    def commit(self, store: Store, kind: str) -> None:
-        """Write the band."""
+    def commit(self, store: Store) -> None:
         layers = [
             {"age": age, "values": list(self._ranges[age]), "max": self._max[age]}
             for age in self._band.ages
         ]
         record = {"values": self._format.name, "layers": layers, "parents": self._parent}
         arrays = {NAME: ArrayToWrite("values", self._items, self._format.missing)}
-        store.write_band(kind, self._band, arrays, record)
+        store.write_band(self._kind, self._band, arrays, record)
 
 
 def stored_objectives(store: Store) -> list[str]:

@@ -12,8 +12,7 @@ DEFAULT_SPAWN4 = 0.1
 DEFAULT_VALUES = "float32"
 DEFAULT_IDS = "index"
 
-PLANNED_KEEPS = ("solution", "start")
-KEEPS = (*PLANNED_KEEPS, "policy")
+KEEPS = ("solution", "start", "policy")
 """What stays of a solve: sets and values; the start values, counts and statistics; or a policy."""
 
 REACHES = ("all", "optimal")
@@ -33,8 +32,7 @@ class SolveOptions:
 
     memory_bytes : what it may take; force : go on even if it is forecast not to fit
     overlaps : whether bands are read and written beside the one computed; off where memory is short
-    keep : one of `KEEPS`; disk : bytes that sets and checkpoints may take where the start alone
-        is kept
+    keep : one of `KEEPS`; disk : bytes that sets and checkpoints may take where no sets are kept
     check : share of the time that goes into computing samples of every layer again
     """
 
@@ -82,8 +80,8 @@ def check_mode(options: SolveOptions) -> None:
         raise UsageError(f"values {options.values}: keep {options.keep} stores no other values")
     if options.keep == "policy" and options.max_age is not None:
         raise UsageError("a policy needs all ages: leave max age out")
-    if options.keep in ("solution", "policy") and options.disk is not None:
-        raise UsageError("a budget of disk space is for keep start")
+    if options.keep == "solution" and options.disk is not None:
+        raise UsageError("a budget of disk space is for keep start and keep policy")
     if options.disk is not None and options.disk < 1:
         raise UsageError(f"disk {options.disk}: a number of bytes is needed")
     if not 0 <= options.check <= 1:

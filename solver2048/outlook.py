@@ -13,7 +13,7 @@ from .amounts import default_memory_bytes
 from .errors import NoSpace
 from .files import directory_size, free_bytes
 from .footprint import Footprint, compute_footprint
-from .options import DEFAULT_DISK, DEFAULT_VALUES, SolveOptions
+from .options import DEFAULT_DISK, DEFAULT_VALUES, KEEPS, SolveOptions
 from .plan import Forecast, Limits, missing_amounts, peak_memory
 from .progress_log import AGAIN
 from .rates import default_rates
@@ -38,13 +38,15 @@ def check_fits(
 ) -> Outlook:
     """The outlook for a solve of the ages counted; only what is not stored yet has to fit.
 
-    kind : the kind of the objective's values
-    options : `keep` says what stays of it; `disk` is set where that is the start alone
+    kind : the kind of the objective's values, or of its policy
+    options : `keep` says what stays of it; `disk` is set where that is no sets
     Raises NoSpace if it does not fit, unless `options.force`.
     """
-    footprint = compute_footprint(counts, ids, options.values or DEFAULT_VALUES)
-    forecast = Forecast(counts, default_rates(options.threads or available_threads()), footprint)
-    needs = _start_needs if options.keep == "start" else _solution_needs
+    keep = options.keep or KEEPS[0]
+    footprint = compute_footprint(counts, ids, options.values or DEFAULT_VALUES, keep)
+    rates = default_rates(options.threads or available_threads())
+    forecast = Forecast(counts, rates, footprint, keep)
+    needs = _solution_needs if keep == "solution" else _span_needs
     seconds, memory, disk = needs(records, kind, forecast, options)
     limit = options.memory_bytes or default_memory_bytes()
     missing = missing_amounts(disk, free_bytes(records.path), memory.least, limit)
@@ -81,20 +83,22 @@ def _solution_needs(
             )
         )
     )
-    disk = float((new_sets * footprint.sets + new_values * footprint.values).sum())
+    disk = float((new_sets * footprint.sets + new_values * footprint.kept).sum())
     if disk:
-        disk += forecast.scratch + forecast.kept
+        disk += forecast.scratch + forecast.checkpoints
     return forecast.seconds(), memory, disk
 
 
-def _start_needs(
+def _span_needs(
     records: Records, kind: str, forecast: Forecast, options: SolveOptions
 ) -> tuple[dict[str, float], _Memory, float]:
-    """The same where the start values alone are kept, within the budget of `options`."""
+    """The same where no sets are kept, within the budget of `options`; the table comes on top."""
     budget = float(options.disk or DEFAULT_DISK)
-    mode = forecast.start(Limits(np.inf, budget))
+    if options.keep == "policy":
+        budget += float(forecast.footprint.kept.sum())
+    mode = forecast.mode(Limits(np.inf, budget))
     memory = _Memory(*peak_memory(forecast.footprint, forecast.has_values))
-    there = sum(directory_size(records.path / name) for name in (SETS, "scratch"))
+    there = sum(directory_size(records.path / name) for name in (SETS, "scratch", kind))
     seconds = forecast.seconds()
     if forecast.has_values:
         seconds[AGAIN] = mode.redone_share * seconds["forward"]

@@ -1,8 +1,9 @@
 """What a solve will take, before anyone starts it: time, memory, disk, and whether it fits.
 
-Two modes are forecast. ``solution`` keeps all sets and values. ``start`` keeps only the values of
-the start boards: sets live in scratch, one span of ages at a time from the top down; all below the
-topmost span that fits the disk is enumerated a second time, from seeds kept on the way up.
+Three modes are forecast. ``solution`` keeps all sets and values. ``start`` keeps only the values
+of the start boards, ``policy`` the best actions besides: sets live in scratch, one span of ages at
+a time from the top down; all below the topmost span that fits the disk is enumerated a second time,
+from seeds kept on the way up.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .age_counts import AgeCounts
 from .bands import kept_checkpoints
 from .files import format_size
 from .footprint import Footprint, compute_footprint
-from .options import PLANNED_KEEPS
+from .options import KEEPS
 from .rates import Rates
 
 Floats = NDArray[np.float64]
@@ -111,13 +112,14 @@ def make_plan(
     objective: str,
     values: str,
     ids: str,
-    keeps: Iterable[str] = PLANNED_KEEPS,
+    keeps: Iterable[str] = KEEPS,
 ) -> Plan:
     """The forecast of a solve of the ages counted; only the forward pass unless that is all."""
-    forecast = Forecast(counts, rates, compute_footprint(counts, ids, values))
-    modes = [forecast.solution(limits)] if "solution" in keeps else []
-    if "start" in keeps and counts.is_complete:
-        modes.append(forecast.start(limits))
+    forecasts = {
+        keep: Forecast(counts, rates, compute_footprint(counts, ids, values, keep), keep)
+        for keep in KEEPS
+    }
+    wanted = keeps if counts.is_complete else set(keeps) & {KEEPS[0]}
     return Plan(
         shape=counts.shape.name,
         objective=objective,
@@ -128,33 +130,35 @@ def make_plan(
         limits=limits,
         counts_source=counts.source,
         rates_source=rates.source,
-        modes=tuple(modes),
-        rows=tuple(forecast.rows()),
+        modes=tuple(forecasts[keep].mode(limits) for keep in wanted),
+        rows=tuple(forecasts[KEEPS[0]].rows()),
     )
 
 
 class Forecast:
-    """Seconds by age, and bytes by band, of a solve of the ages counted.
+    """Seconds by age, and bytes by band, of a solve of the ages counted that keeps one of `KEEPS`.
 
     forward, backward : seconds by age; scratch : bytes of checkpoints, and what must stay free;
-    kept : bytes of the checkpoints that mode ``solution`` keeps
+    checkpoints : bytes of those that mode ``solution`` keeps
     """
 
-    def __init__(self, counts: AgeCounts, rates: Rates, footprint: Footprint) -> None:
+    def __init__(self, counts: AgeCounts, rates: Rates, footprint: Footprint, keep: str) -> None:
         self._counts, self._rates, self.footprint = counts, rates, footprint
+        self._keep = keep
         self.has_values = counts.is_complete
         self.forward = rates.seconds(rates.forward, counts)
         self.backward = np.zeros(len(self.forward))
-        self._values = np.zeros(len(footprint.values))
+        self._kept = np.zeros(len(footprint.kept))
+        self._pass = rates.choosing if keep == "policy" else rates.backward
         if self.has_values:
-            self.backward = rates.seconds(rates.backward, counts)
-            self._values = footprint.values
+            self.backward = rates.seconds(self._pass, counts, is_written=keep != "start")
+            self._kept = footprint.kept
         # No checkpoint before its time; after every band at most.
         shares = np.minimum(self._per_band(self.backward) / CHECKPOINT_SECONDS, 1.0)
-        self._checkpoints = float((shares * footprint.states_pair).sum())
+        self._written_checkpoints = float((shares * footprint.states_pair).sum())
         kept = kept_checkpoints(counts.shape) if counts.is_complete else ()
         is_kept = [band in kept for band in footprint.bands]
-        self.kept = float(footprint.states_pair[is_kept].sum())
+        self.checkpoints = float(footprint.states_pair[is_kept].sum())
         is_long = self.backward.sum() > CHECKPOINT_SECONDS
         # The new one is whole before the old one goes.
         self.scratch = SPARE_BYTES + (2 * footprint.states_pair.max() if is_long else 0.0)
@@ -171,50 +175,48 @@ class Forecast:
         total: Floats = np.add.reduceat(of_ages, starts)
         return total
 
-    def solution(self, limits: Limits) -> ModePlan:
-        """All is kept."""
-        at_rest = float(self.footprint.sets.sum() + self._values.sum()) + self.kept
-        peak = at_rest + self.scratch
-        disk = _Disk(at_rest, peak, at_rest + self._checkpoints, needed=peak)
-        return self._mode("solution", limits, self.forward.sum(), self.backward.sum(), disk)
+    def mode(self, limits: Limits) -> ModePlan:
+        """The forecast within limits."""
+        return self._whole(limits) if self._keep == "solution" else self._spans(limits)
 
-    def start(self, limits: Limits) -> ModePlan:
-        """Nothing but the start values is kept; what no longer fits is enumerated twice."""
+    def _whole(self, limits: Limits) -> ModePlan:
+        """All is kept."""
+        at_rest = float(self.footprint.sets.sum() + self._kept.sum()) + self.checkpoints
+        peak = at_rest + self.scratch
+        disk = _Disk(at_rest, peak, at_rest + self._written_checkpoints, needed=peak)
+        return self._mode(limits, self.forward.sum(), disk)
+
+    def _spans(self, limits: Limits) -> ModePlan:
+        """No sets are kept; what no longer fits is enumerated twice."""
         sets, rates, counts = self.footprint.sets, self._rates, self._counts
-        is_redone, seeds = redone_bands(sets, limits.disk - self.scratch - RESULT_BYTES)
+        at_rest = RESULT_BYTES + float(self._kept.sum())
+        is_redone, seeds = redone_bands(sets, limits.disk - self.scratch - at_rest)
         written = self._per_band(self.forward)
         unwritten = self._per_band(rates.seconds(rates.forward, counts, is_written=False))
         redone = float(written[is_redone].sum())
-        needed = self.scratch + seeds + 2 * float(sets.max())
-        peak = self.scratch + seeds + float(sets.sum())
+        needed = at_rest + self.scratch + seeds + 2 * float(sets.max())
+        peak = at_rest + self.scratch + seeds + float(sets.sum())
         disk = _Disk(
-            at_rest=RESULT_BYTES,
+            at_rest=at_rest,
             peak=max(needed, min(limits.disk, peak)),
-            written=float(sets.sum()) + seeds + self._checkpoints,
+            written=at_rest + float(sets.sum()) + seeds + self._written_checkpoints,
             needed=needed,
         )
         forward = np.where(is_redone, unwritten, written).sum() + redone
-        backward = rates.seconds(rates.backward, counts, is_written=False).sum()
-        share = redone / float(written.sum())
-        return self._mode("start", limits, forward, backward, disk, share)
+        return self._mode(limits, forward, disk, redone / float(written.sum()))
 
     def _mode(
-        self,
-        keep: str,
-        limits: Limits,
-        forward: float,
-        backward: float,
-        disk: _Disk,
-        redone_share: float = 0.0,
+        self, limits: Limits, forward: float, disk: _Disk, redone_share: float = 0.0
     ) -> ModePlan:
-        usual, least = peak_memory(self.footprint, self._counts.is_complete)
+        usual, least = peak_memory(self.footprint, self.has_values)
+        backward = float(self.backward.sum())
         if backward:
-            backward += self._checkpoints * self._rates.checkpoint_byte
+            backward += self._written_checkpoints * self._rates.checkpoint_byte
         return ModePlan(
-            keep=keep,
+            keep=self._keep,
             forward_seconds=float(forward),
-            backward_seconds=float(backward),
-            cpu_seconds=self._cpu_seconds(keep, redone_share),
+            backward_seconds=backward,
+            cpu_seconds=self._cpu_seconds(redone_share),
             memory_bytes=int(usual if usual <= limits.memory else least),
             memory_least_bytes=int(least),
             disk_bytes=int(disk.at_rest),
@@ -224,12 +226,12 @@ class Forecast:
             missing=missing_amounts(disk.needed, limits.disk, least, limits.memory),
         )
 
-    def _cpu_seconds(self, keep: str, redone_share: float) -> float:
+    def _cpu_seconds(self, redone_share: float) -> float:
         rates, counts = self._rates, self._counts
         seconds = (1 + redone_share) * float(rates.cpu_seconds(rates.forward, counts).sum())
         if counts.is_complete:
-            is_written = keep == "solution"
-            backward = rates.cpu_seconds(rates.backward, counts, is_written=is_written)
+            is_written = self._keep != "start"
+            backward = rates.cpu_seconds(self._pass, counts, is_written=is_written)
             seconds += float(backward.sum())
         return seconds
 
@@ -255,7 +257,7 @@ class Forecast:
                 forward_seconds=float(forward[of].sum()),
                 backward_seconds=float(backward[of].sum()),
                 sets_bytes=int(footprint.sets[of].sum()),
-                values_bytes=int(self._values[of].sum()),
+                values_bytes=int(self._kept[of].sum()),
                 memory_bytes=int(memory[of].max()),
             )
 

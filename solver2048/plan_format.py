@@ -10,7 +10,11 @@ from .files import format_size
 from .plan import AgeRow, ModePlan, Plan
 from .progress import duration
 
-KEEP_WORDS = {"solution": "all sets and values", "start": "only the values of the start boards"}
+KEEP_WORDS = {
+    "solution": "all sets and values",
+    "start": "only the values of the start boards",
+    "policy": "the best actions and the values of the start boards",
+}
 
 LIMITS_OF_THE_MODEL = (
     "Time: a*slots + b*states + c*afterstates for each part of a pass, at the load of now; "

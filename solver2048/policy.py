@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from .bands import bands_of
 from .errors import NotSolved, SolutionDamaged
 from .kernels.policy import NO_ACTION, NOT_STORED, NUM_WEIGHTS, actions_into
-from .kernels.slots import slots_into
 from .layer import Band
 from .layer_index import LayerIndex, build_layer_index
 from .objective import Objective
-from .policy_bands import CODES, WEIGHTS, code_ranges, policy_kind
+from .policy_bands import CODES, TURNED, WEIGHTS, code_ranges, policy_kind, stored_boards
 from .records import OBJECTIVE, RESULT
 from .shape import Shape
 from .store import Store
@@ -62,8 +61,7 @@ class PolicyTable:
         """
         tables, index = build_tables(self.shape), self._index(age)
         band = self._band_of[age]
-        slots = np.empty(len(boards), dtype=np.uint64)
-        slots_into(tables, index, boards, slots)
+        boards, slots, is_turned = stored_boards(self.shape, index, boards)
         places = (slots >> np.uint64(2)).astype(np.int64) + self._ranges(band)[age][0]
         stored = self._codes(band)
         place = int(places[0]) if len(places) == 1 else 0
@@ -74,7 +72,7 @@ class PolicyTable:
             tables, index, self._weights(band), boards, slots, codes, np.empty(4, dtype=np.int64),
             actions,
         )  # fmt: skip
-        return actions
+        return np.where(is_turned, TURNED[actions], actions)
 
     def index(self, age: int) -> LayerIndex:
         return self._index(age)

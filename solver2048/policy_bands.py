@@ -9,11 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .bands import slots_per_age
-from .kernels.policy import NUM_PATTERNS, NUM_WEIGHTS, encode_actions, learn, optimal_actions_into
+from .kernels.policy import (
+    NO_ACTION,
+    NOT_STORED,
+    NUM_PATTERNS,
+    NUM_WEIGHTS,
+    encode_actions,
+    learn,
+)
 from .layer import Band
-from .layer_index import LayerIndex, build_layer_index, member_boards
+from .layer_index import (
+    LayerIndex,
+    board_slots,
+    member_boards,
+    transposed_boards,
+)
 from .objective import Objective
-from .shape import Shape
+from .shape import TRANSPOSED_ACTIONS, Shape
 from .stored_array import ArrayToWrite
 from .tables import build_tables
 from .workers import Workers
@@ -32,6 +44,9 @@ CHUNK_WORDS = 1 << 8
 
 HASH = np.uint64(0x9E3779B97F4A7C15)
 
+TURNED = np.array([*TRANSPOSED_ACTIONS, NO_ACTION, NOT_STORED], dtype=np.uint8)
+"""For what a table says of a square board, what it says of the transpose."""
+
 
 def policy_kind(objective: Objective) -> str:
     """Where the store keeps an objective's policy."""
@@ -43,6 +58,23 @@ def code_ranges(shape: Shape, band: Band) -> dict[int, tuple[int, int]]:
     slots = slots_per_age(shape)[band.first // 2 : band.last // 2 + 1]
     stops = np.cumsum((slots + 63) // 64 * BYTES_PER_WORD).tolist()
     return dict(zip(band.ages, zip([0, *stops], stops, strict=False), strict=True))
+
+
+def stored_boards(
+    shape: Shape, index: LayerIndex, codes: NDArray[np.uint64]
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.bool_]]:
+    """The boards at whose slots the actions of packed boards lie: (boards, slots, is transposed).
+
+    They are the same but for square boards: of a board and its transpose, the one with the lesser
+    slot has the action of both.
+    """
+    slots = board_slots(shape, index, codes)
+    if not shape.is_square:
+        return codes, slots, np.zeros(len(codes), dtype=bool)
+    transposed = transposed_boards(shape, codes)
+    others = board_slots(shape, index, transposed)
+    is_turned = others < slots
+    return np.where(is_turned, transposed, codes), np.minimum(slots, others), is_turned
 
 
 def member_chunks(ranks: NDArray[np.uint64]) -> list[tuple[int, int, slice]]:
@@ -57,44 +89,14 @@ def member_chunks(ranks: NDArray[np.uint64]) -> list[tuple[int, int, slice]]:
     ]
 
 
-def best_actions(
-    shape: Shape,
-    objective: Objective,
-    index: LayerIndex,
-    states: NDArray[np.uint64],
-    afterstates: NDArray[np.uint64],
-    values: NDArray[np.float64],
-    workers: Workers,
-) -> NDArray[np.uint8]:
-    """The best actions of a layer's states as masks, uint8[n] in index order, 0 if terminal.
-
-    states, afterstates : ranked bitmaps; values : v of the afterstates
-    """
-    tables = build_tables(shape)
-    potentials = objective.potentials(shape)
-    allowance = objective.arithmetic_allowance(shape)
-    masks = np.empty(int(states[-1]), dtype=np.uint8)
-    bitmap = states[::2].copy()
-    chunks = member_chunks(states)
-
-    def choose(first: np.uint64, last: np.uint64) -> None:
-        for start, stop, place in chunks[int(first) : int(last)]:
-            codes = member_boards(shape, index, bitmap, start, stop)
-            slots = np.empty((len(codes), 4), dtype=np.uint64)
-            optimal_actions_into(
-                tables, index, potentials, allowance, afterstates, values, codes, slots,
-                np.empty((len(codes), 4)), masks[place],
-            )  # fmt: skip
-
-    workers.run((len(chunks), choose), min_range=1)
-    return masks
-
-
 @dataclass(frozen=True)
 class _Layer:
+    """A layer of a band: its index, members as a ranked bitmap, masks, and number of states."""
+
     index: LayerIndex
     members: NDArray[np.uint64]
     masks: NDArray[np.uint8]
+    num_states: int
 
 
 class PolicyBandBuilder:
@@ -115,17 +117,23 @@ class PolicyBandBuilder:
         """Size before it is compressed."""
         return self._ranges[self._band.last][1] + NUM_WEIGHTS
 
-    def add(self, age: int, members: NDArray[np.uint64], masks: NDArray[np.uint8]) -> None:
-        """Add a layer: the ranked bitmap of its members, and the actions that each may have."""
-        index = build_layer_index(self._shape, age)
-        self._layers[age] = _Layer(index, members, masks)
+    def add(self, index: LayerIndex, members: NDArray[np.uint64], masks: NDArray[np.uint8]) -> None:
+        """Add a layer: the ranked bitmap of its members, and the actions that each may have.
+
+        Masks become 0 where the action of the transpose is stored.
+        """
+        num_states = len(masks)
         bitmap = members[::2].copy()
         for start, stop, place in member_chunks(members):
             codes = member_boards(self._shape, index, bitmap, start, stop)
+            is_turned = stored_boards(self._shape, index, codes)[2]
+            masks[place][is_turned] = 0
+            num_states -= int(is_turned.sum())
             # A choice that depends on the board alone, not on how the work is cut.
             chosen = (codes * HASH >> np.uint64(40)) < np.uint64(self._share * 2.0**24)
             chosen &= masks[place] > 0
             self._samples.append((codes[chosen], masks[place][chosen]))
+        self._layers[int(index.age)] = _Layer(index, members, masks, num_states)
 
     def _learned(self) -> NDArray[np.int8]:
         """Weights of a predictor, int8[NUM_WEIGHTS]."""
@@ -152,7 +160,7 @@ class PolicyBandBuilder:
             layer = self._layers[age]
             predicted, decided = self._encode_layer(layer, weights, codes[start:stop], workers)
             layers.append({
-                "age": age, "codes": [start, stop], "members": len(layer.masks),
+                "age": age, "codes": [start, stop], "states": layer.num_states,
                 "decided": decided, "predicted": predicted,
             })  # fmt: skip
         arrays = {

@@ -18,12 +18,12 @@ from .errors import SolutionDamaged
 from .forward import SPAWN_EXPONENTS, START_AGES, AfterstateLayer, spawn_job, start_boards
 from .kernels.policy import NO_ACTION, NOT_STORED, mark_policy_moves
 from .kernels.slots import mark_slots
-from .layer_index import board_slots, build_layer_index, member_boards
+from .layer_index import board_slots, build_layer_index, member_boards, transposed_boards
 from .options import SolveOptions
 from .policy import PolicyTable
-from .policy_bands import PolicyBandBuilder, member_chunks
+from .policy_bands import TURNED, PolicyBandBuilder, member_chunks
 from .progress import Progress
-from .records import OBJECTIVE, RESULT
+from .records import RESULT
 from .store import Store
 from .tables import build_tables
 from .workers import Workers
@@ -64,6 +64,9 @@ def reached_layers(table: PolicyTable, workers: Workers) -> Iterator[ReachedLaye
             codes = member_boards(shape, index, states, start, stop)
             actions[place] = table.actions(age, codes)
             mark_policy_moves(tables, index, codes, actions[place], afterstates)
+            if shape.is_square:  # what it meets from a board it meets, transposed, from another
+                codes = transposed_boards(shape, codes)
+                mark_policy_moves(tables, index, codes, TURNED[actions[place]], afterstates)
         if (actions == NOT_STORED).any():
             raise SolutionDamaged(f"age {age}: no action is stored for a state that play meets")
         window[age] = AfterstateLayer(index, afterstates)
@@ -80,7 +83,8 @@ def reach_pass(table: PolicyTable, store: Store, options: SolveOptions, workers:
     kind, shape = table.kind, table.shape
     store.create_kind(kind, {"objective": table.objective.name, "reach": "optimal"})
     bands = bands_of(shape)
-    if store.read_record(f"{kind}/{RESULT}") and store.read_record(f"{kind}/{OBJECTIVE}"):
+    is_stored = all(store.is_done(kind, band) for band in bands)
+    if is_stored and store.read_record(f"{kind}/{RESULT}"):
         return store.finish_kind(kind, bands)
     layers = reached_layers(table, workers)
     with (
@@ -90,10 +94,10 @@ def reach_pass(table: PolicyTable, store: Store, options: SolveOptions, workers:
         for band in bands:
             reached = [next(layers) for _ in band.ages]
             num_members = {layer.age: len(layer.actions) for layer in reached}
-            builder = PolicyBandBuilder(shape, band, num_members)
-            for layer in reached:
-                builder.add(layer.age, layer.states, _masks(layer.actions))
             if not store.is_done(kind, band):
+                builder = PolicyBandBuilder(shape, band, num_members)
+                for layer in reached:
+                    builder.add(table.index(layer.age), layer.states, _masks(layer.actions))
                 arrays, record = builder.encode(workers)
                 writer.submit(functools.partial(store.write_band, kind, band, arrays, record))
             progress.advance(band.last, 1, sum(num_members.values()))

@@ -201,7 +201,8 @@ class _DiskUse:
         if is_new or time.monotonic() - self._looked >= DISK_SECONDS:
             self._looked = time.monotonic()
             bands = [p.parent for p in self._path.glob("sets/*/manifest.json")]
-            bands += [p.parent for p in self._path.glob("values/*/*/manifest.json")]
+            for kinds in ("values", "policy"):
+                bands += [p.parent for p in self._path.glob(f"{kinds}/*/*/manifest.json")]
             for band in bands:
                 if band not in self._sizes:
                     self._sizes[band] = directory_size(band)

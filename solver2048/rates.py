@@ -36,6 +36,15 @@ class Cost:
         """The same with dearer boards."""
         return Cost(self.slot, factor * self.state, factor * self.afterstate, self.layer)
 
+    def plus(self, other: Cost) -> Cost:
+        """Both together."""
+        return Cost(
+            self.slot + other.slot,
+            self.state + other.state,
+            self.afterstate + other.afterstate,
+            self.layer + other.layer,
+        )
+
     def of(self, counts: AgeCounts) -> Floats:
         """The cost of every age."""
         seconds: Floats = (
@@ -75,6 +84,16 @@ class Rates:
     checkpoint_byte: float
     source: str
 
+    @property
+    def choosing(self) -> PassRates:
+        """A backward pass that keeps the best actions; dearer here as the backward pass is."""
+        speed = self.backward.kernels.state / BACKWARD.kernels.state
+        return PassRates(
+            kernels=self.backward.kernels.plus(CHOOSING.times(speed)),
+            serial=Cost(slot=self.backward.serial.slot),
+            writing=LEARNING.times(speed),
+        )
+
     def seconds(self, rates: PassRates, counts: AgeCounts, *, is_written: bool = True) -> Floats:
         """Seconds that every age takes in a pass."""
         kernels, serial, writing = self._parts(rates, counts, is_written)
@@ -109,6 +128,10 @@ FORWARD = PassRates(
 BACKWARD = PassRates(
     kernels=Cost(0.5e-9, 48e-9, 28e-9, 1e-3), serial=Cost(3e-9, 0, 8e-9), writing=Cost(0, 0, 22e-9)
 )
+CHOOSING = Cost(0, 108e-9, 0, 0)
+"""Of a backward pass that keeps the best actions: choosing them, on all threads."""
+LEARNING = Cost(0.5e-9, 200e-9, 0, 0)
+"""Learning to predict them, and writing them."""
 
 
 def default_rates(threads: int) -> Rates:

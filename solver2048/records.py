@@ -156,7 +156,12 @@ class Records:
     @property
     def keeps_start_alone(self) -> bool:
         """Whether only the start values, counts and statistics stay of what is solved here."""
-        return self.exists() and self.identity().get("keep") == "start"
+        return self.exists() and self.keep == "start"
+
+    @property
+    def drops_sets(self) -> bool:
+        """Whether sets lie here only while they are needed; their counts stay."""
+        return self.exists() and self.keep != "solution"
 
     def discard(self, name: str) -> None:
         """Remove a file or directory of the solution, at once or not at all."""

@@ -20,15 +20,15 @@ from .errors import NoSolution, NotSolved, SolutionDamaged, SolverError
 from .files import parse_record
 from .findings import Findings
 from .forward_pass import forward_pass
-from .kept_records import UNSTORED
 from .layer import Band
 from .layer_sets import stored_shape
+from .layer_values import ValueKeeper
 from .lock import SOLUTION_NAME, DirectoryLock
 from .objective import parse_objective
-from .options import SolveOptions
+from .options import REACHES, SolveOptions
 from .records import OBJECTIVE, RESULT, SETS
 from .shape import Shape
-from .start_pass import start_pass
+from .span_pass import keeper_of, span_pass
 from .store import Store
 from .value_format import parse_value_format
 from .verify import verify
@@ -84,10 +84,10 @@ class _Repair:
     def run(self) -> Repairs:
         self.store.clean()
         self._restore_identity()
-        if self.store.keep == "policy":
+        if self.store.identity().get("reach") == REACHES[1]:
             raise NotSolved(
-                f"{self.store.path} is a policy table: move away what is damaged (`verify` "
-                "names it) and run the command that made it again; it writes the same bytes"
+                f"{self.store.path} is made from a complete policy table: move away what is "
+                "damaged (`verify` names it) and pack it again; that writes the same bytes"
             )
         findings = verify(self.store, level="full")
         for _ in range(MAX_ROUNDS):
@@ -186,16 +186,16 @@ class _Repair:
     def _objective_of_bands(self, name: str) -> dict[str, object] | None:
         """What the values of a kind are, if its hash in one of the bands proves it."""
         kind = Path(name).parent.as_posix()
-        if self.store.keeps_start_alone:
-            name = Path(kind).name.replace("tile-", "tile:")
-            return self.store.kind_record({"objective": name, "values": UNSTORED})
+        name = Path(kind).name.replace("tile-", "tile:")
+        if self.store.drops_sets:
+            problem = self._problem(name)
+            return self.store.kind_record(keeper_of(self.store.keep, problem).facts)
         for manifest_name in self.store.record_names(f"{kind}/*/{MANIFEST}"):
             try:
                 manifest = self.store.read_record(manifest_name) or {}
             except SolutionDamaged:
                 continue
-            objective = Path(kind).name.replace("tile-", "tile:")
-            facts = {"objective": objective, "values": manifest.get("values")}
+            facts = {"objective": name, "values": manifest.get("values")}
             record = self.store.kind_record(facts)
             if record["identity"] == manifest.get("identity"):
                 return record
@@ -264,8 +264,8 @@ class _Repair:
         self.store.forget()
         shape = stored_shape(self.store)
         extent = self.store.read_record(EXTENT) or {}
-        if self.store.keeps_start_alone:
-            self._compute_starts(shape, extent)
+        if self.store.drops_sets:
+            self._compute_spans(shape, extent)
             return
         first_ages = {band.first: band for band in bands_of(shape)}
         with Workers(self.options.threads) as workers:
@@ -275,16 +275,14 @@ class _Repair:
         self.store.forget()
         self.store.remove_record(EXTENT)
 
-    def _compute_starts(self, shape: Shape, extent: dict[str, Any]) -> None:
+    def _compute_spans(self, shape: Shape, extent: dict[str, Any]) -> None:
         """Finish what was finished again; `solve` goes on with all else."""
         options = dataclasses.replace(self.options, disk=self.store.read_run().get("disk"))
         with Workers(self.options.threads) as workers:
             for kind in (kind for kind, first in extent["values"].items() if first is None):
                 record = self.store.read_record(f"{kind}/{OBJECTIVE}") or {}
-                objective = parse_objective(str(record["objective"]), shape)
-                spawn4 = float(self.store.identity()["spawn4"])
-                problem = ObjectiveProblem(shape, objective, spawn4)
-                start_pass(self.store, problem, shape.top_age, options, workers)
+                keeper = keeper_of(self.store.keep, self._problem(str(record["objective"])))
+                span_pass(self.store, keeper, shape.top_age, options, workers)
         self.store.forget()
         self.store.remove_record(EXTENT)
 
@@ -297,7 +295,12 @@ class _Repair:
                 f"{kind}/{OBJECTIVE} is lost, and how its values are stored is not guessed; "
                 "move the directory away and solve the objective again"
             )
-        objective = parse_objective(str(record["objective"]), shape)
-        value_format = parse_value_format(str(record["values"]), objective.max_value(shape))
-        problem = ObjectiveProblem(shape, objective, float(self.store.identity()["spawn4"]))
-        backward_pass(self.store, problem, value_format, self.options, workers, until=lowest)
+        problem = self._problem(str(record["objective"]))
+        value_format = parse_value_format(str(record["values"]), problem.objective.max_value(shape))
+        keeper = ValueKeeper(problem, value_format)
+        backward_pass(self.store, keeper, self.options, workers, until=lowest)
+
+    def _problem(self, objective: str) -> ObjectiveProblem:
+        shape = stored_shape(self.store)
+        spawn4 = float(self.store.identity()["spawn4"])
+        return ObjectiveProblem(shape, parse_objective(objective, shape), spawn4)

@@ -9,10 +9,12 @@ from .errors import PublishedMismatch
 from .files import format_size
 from .layer_sets import LayerSets
 from .objective import Objective
-from .options import DEFAULT_SPAWN4
+from .options import DEFAULT_SPAWN4, REACHES
+from .policy import PolicyTable
+from .policy_bands import policy_kind
 from .progress import duration
 from .published import published_figures
-from .records import SETS
+from .records import RESULT, SETS
 from .store import Store
 
 START_NAMES = {"2,2": "two 2s", "2,4": "a 2 and a 4", "4,4": "two 4s"}
@@ -27,7 +29,7 @@ def make_report(sets: LayerSets, objective: Objective) -> dict[str, Any]:
         "shape": sets.shape.name,
         "spawn4": store.identity()["spawn4"],
         "ids": sets.ids.name,
-        "keep": "start" if store.keeps_start_alone else "solution",
+        "keep": store.keep,
         "objective": objective.name,
         "unit": objective.unit,
         "is_finished": False,
@@ -43,20 +45,40 @@ def make_report(sets: LayerSets, objective: Objective) -> dict[str, Any]:
         "peak_memory_bytes": run.get("peak_memory_bytes"),
         **_set_sizes(sets),
     }
-    result = store.read_record(f"{objective.values_kind}/result.json")
+    kind = policy_kind(objective) if store.keep == "policy" else objective.values_kind
+    result = store.read_record(f"{kind}/{RESULT}")
     if result is not None:
-        names = ("values", "rounding_bound", "start_classes", "random_start")
-        report |= {"is_finished": True, **{name: result[name] for name in names}}
-        num_bytes = sum(
-            sum(store.stored_bytes(objective.values_kind, band).values()) for band in sets.bands
-        )
-        num_values = sum(c.afterstate_members for c in counts)
-        report |= {
-            "values_bytes": num_bytes,
-            "bits_per_value": 8 * num_bytes / max(num_values, 1),
-        }
+        report |= {"is_finished": True}
+        report |= {name: result[name] for name in ("start_classes", "random_start")}
+        report |= _table(sets, objective) if store.keep == "policy" else _values(sets, kind, result)
     report["published"] = _comparison(sets, objective, report)
     return report
+
+
+def _values(sets: LayerSets, kind: str, result: dict[str, Any]) -> dict[str, Any]:
+    """What finished values take, and how they are stored."""
+    num_bytes = sum(sum(sets.store.stored_bytes(kind, band).values()) for band in sets.bands)
+    num_values = sum(c.afterstate_members for c in sets.counts())
+    return {
+        **{name: result[name] for name in ("values", "rounding_bound")},
+        "values_bytes": num_bytes,
+        "bits_per_value": 8 * num_bytes / max(num_values, 1),
+    }
+
+
+def _table(sets: LayerSets, objective: Objective) -> dict[str, Any]:
+    """What a finished policy table takes, and how many states it is of."""
+    table = PolicyTable(sets.store, sets.shape, objective)
+    layers, num_bytes = table.layers(), table.num_bytes()
+    num_states = sum(layer["states"] for layer in layers)
+    num_predicted = sum(layer["predicted"] for layer in layers)
+    return {
+        "reach": table.reach,
+        "policy_states": num_states,
+        "policy_bytes": num_bytes,
+        "bits_per_action": 8 * num_bytes / max(num_states, 1),
+        "share_predicted": num_predicted / max(1, sum(layer["decided"] for layer in layers)),
+    }
 
 
 def _set_sizes(sets: LayerSets) -> dict[str, float]:
@@ -169,7 +191,7 @@ def format_report(report: dict[str, Any]) -> str:
     if report["peak_memory_bytes"]:
         times.append(f"peak memory {report['peak_memory_bytes'] / 1e6:,.0f} MB")
     lines.append("  " + ", ".join(times))
-    sets = "sets, not kept," if report["keep"] == "start" else "sets"
+    sets = "sets" if report["keep"] == "solution" else "sets, not kept,"
     lines.append(
         f"  {sets} {format_size(report['sets_bytes'])}: {report['bits_per_state']:.2f} bits per "
         f"state, {report['bits_per_afterstate']:.2f} per afterstate ({report['ids']} IDs)"
@@ -178,6 +200,13 @@ def format_report(report: dict[str, Any]) -> str:
         lines.append(
             f"  values {format_size(report['values_bytes'])}: {report['bits_per_value']:.2f} bits "
             f"each, {report['values']}, off by at most {report['rounding_bound']:.3g}"
+        )
+    if report["is_finished"] and report["keep"] == "policy":
+        states = "all" if report["reach"] == REACHES[0] else "those that optimal play meets"
+        lines.append(
+            f"  actions {format_size(report['policy_bytes'])}: {report['bits_per_action']:.3f} "
+            f"bits for each of {report['policy_states']:,} states, {states};\n"
+            f"  {report['share_predicted']:.1%} of those with a move are as predicted"
         )
     sources = {figure["source"] for figure in published.values()}
     lines += [

@@ -1,4 +1,4 @@
-"""The budget of disk space of a solve that keeps the start values alone.
+"""The budget of disk space of a solve that keeps no sets.
 
 The sets stored are those of the bands on top, all of them, and below them *seeds*: the one or two
 bands that hold two ages one after the other, from which everything above can be enumerated again.

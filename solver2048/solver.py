@@ -12,31 +12,40 @@ from .backward_pass import backward_pass
 from .errors import NoSolution
 from .forward_pass import forward_pass
 from .ids import make_ids
+from .keeper import Keeper
+from .layer_values import ValueKeeper
 from .lock import DirectoryLock
-from .objective import Objective, parse_objective
+from .objective import parse_objective
 from .options import (
     DEFAULT_DISK,
     DEFAULT_IDS,
     DEFAULT_SPAWN4,
     DEFAULT_VALUES,
     KEEPS,
+    REACHES,
     SolveOptions,
     check_mode,
     check_options,
 )
 from .outlook import check_fits
-from .pack import solve_policy
 from .progress_log import ProgressLog
 from .records import OBJECTIVE, SETS
 from .scratch import check_budget
 from .shape import Shape, parse_shape
-from .start_pass import start_pass
+from .span_pass import keeper_of, span_pass
 from .store import Store
 from .value_format import ValueFormat, parse_value_format
 from .workers import Workers
 
 RULES = "2048"
 """Moves and spawns as in the game of that name: a spawn takes any empty cell alike."""
+
+KEEP_FACTS: dict[str, dict[str, str]] = {
+    "solution": {},
+    "start": {"keep": "start"},
+    "policy": {"keep": "policy", "reach": REACHES[0]},
+}
+"""What the directory of a solve says of what is kept in it."""
 
 
 def solve(
@@ -71,29 +80,31 @@ def solve(
             store.create(facts)  # whether this is the place comes before whether there is room
         counts = count_ages(shape, max_age, expected=options.expected_counts)
         keep = _settled_keep(store, options)
-        problem = Problem(shape, objective, spawn4)
-        if keep == "start":
+        facts |= KEEP_FACTS[keep]
+        if keep != "solution":
             options = _settled_disk(store, shape, options)
-            facts["keep"] = keep
-        if keep == "policy":
-            return solve_policy(store, problem, facts, options)
         options = dataclasses.replace(options, keep=keep)
-        outlook = check_fits(store, objective.values_kind, counts, ids.name, options)
+        keeper = _keeper(store, Problem(shape, objective, spawn4), options)
+        outlook = check_fits(store, keeper.kind, counts, ids.name, options)
         options = dataclasses.replace(options, overlaps=outlook.overlaps)
         store.create(facts)
         store.clean()
-        value_format = None
-        if keep == "solution":
-            value_format = _settled_values(store, shape, objective, options)
         with ProgressLog(store.path, outlook.seconds) as log, Workers(options.threads) as workers:
-            if value_format is None:
-                return start_pass(store, problem, counts.max_age, options, workers, log)
+            if keep != "solution":
+                return span_pass(store, keeper, counts.max_age, options, workers, log)
             # Finished sets stay finished, also where one of them was lost.
             reach = shape.top_age if store.has_catalogue(SETS) else counts.max_age
             has_worked = forward_pass(store, shape, reach, options, workers, log)
             if counts.is_complete:
-                has_worked |= backward_pass(store, problem, value_format, options, workers, log=log)
+                has_worked |= backward_pass(store, keeper, options, workers, log=log)
     return has_worked
+
+
+def _keeper(store: Store, problem: Problem, options: SolveOptions) -> Keeper:
+    """What stays of the solve."""
+    if options.keep == "solution":
+        return ValueKeeper(problem, _settled_values(store, problem, options))
+    return keeper_of(str(options.keep), problem)
 
 
 def _settled(store: Store, name: str, asked: object, default: object) -> Any:
@@ -123,10 +134,9 @@ def _settled_disk(store: Store, shape: Shape, options: SolveOptions) -> SolveOpt
     return dataclasses.replace(options, disk=disk)
 
 
-def _settled_values(
-    store: Store, shape: Shape, objective: Objective, options: SolveOptions
-) -> ValueFormat:
+def _settled_values(store: Store, problem: Problem, options: SolveOptions) -> ValueFormat:
     """The format of an objective's values: that of the directory once it has any."""
+    objective = problem.objective
     kind = objective.values_kind
     record = store.read_record(f"{kind}/{OBJECTIVE}")
     if record is None:  # any of its bands says it too
@@ -138,4 +148,4 @@ def _settled_values(
             f"{store.path} has {objective.name} solved with values {record['values']}; "
             f"you asked for {name}"
         )
-    return parse_value_format(name, objective.max_value(shape))
+    return parse_value_format(name, objective.max_value(problem.shape))

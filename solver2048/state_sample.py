@@ -17,8 +17,8 @@ from elias_fano.ranked import rank_bitmap
 
 from .age_statistics import stored_problem, valued_layers
 from .backward import Problem
-from .board import pack_boards, unpack_boards
-from .layer_index import LayerIndex, board_slots, slot_boards
+from .board import unpack_boards
+from .layer_index import LayerIndex, board_slots, slot_boards, transposed_boards
 from .layer_sets import LayerSets
 from .layer_statistics import States, ValuedLayer, sampled_slots
 from .layer_values import Values
@@ -70,14 +70,9 @@ def _sampled_classes(
     # A class has one or two members, of which the lesser stands for it: at least every second
     # member does, so that 4 * count + 64 of them are enough but for one chance in 2^64.
     slots = sampled_slots(rng, ranks, 4 * count + 64)
-    slots = slots[slots <= board_slots(shape, index, _transposed(shape, index, slots))]
+    transposed = transposed_boards(shape, slot_boards(shape, index, slots))
+    slots = slots[slots <= board_slots(shape, index, transposed)]
     return np.sort(rng.choice(slots, min(count, len(slots)), replace=False))
-
-
-def _transposed(shape: Shape, index: LayerIndex, slots: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The boards of slots of a square board, transposed and packed."""
-    boards = unpack_boards(slot_boards(shape, index, slots), shape)
-    return pack_boards(boards.transpose(0, 2, 1), shape)
 
 
 def _rows(
@@ -121,7 +116,7 @@ def _all_images(shape: Shape, index: LayerIndex, states: States) -> NDArray[np.i
     if not shape.is_square:
         return images
     slots = board_slots(shape, index, states.codes)
-    transposed = board_slots(shape, index, _transposed(shape, index, slots))
+    transposed = board_slots(shape, index, transposed_boards(shape, states.codes))
     return np.where(slots == transposed, images, 2 * images)
 
 

@@ -119,22 +119,20 @@ def _check_sets(store: Store, findings: Findings, bands: _BandCheck) -> list[Ban
         findings.attempt(f"{SETS}/{band.name}", check)
         _note_strays(store, findings, store.stray_files(SETS, band))
         _check_parents(store, findings, SETS, band)
-    # Where the start values alone are kept, all counts are there once there is a result.
-    reach = shape.top_age + 2 if _has_start_values(store) else sets.max_age
+    # Where sets are not kept, all counts are there once there is a result.
+    reach = shape.top_age + 2 if _needs_all_counts(store) else sets.max_age
     expected = [b for b in bands_of(shape) if b.first < reach and b not in kept]
-    _check_gaps(store, findings, SETS, COUNTS, expected)
+    _check_gaps(store, findings, SETS, COUNTS if store.drops_sets else None, expected)
     is_complete = sets.max_age == shape.top_age and sound == list(bands_of(shape))
-    is_complete &= not store.keeps_start_alone
-    _check_catalogue(store, findings, SETS, is_complete)
-    if store.keep != "policy":
-        findings.checks.append(f"{SETS}: ages 4 to {sets.max_age} of {shape.top_age}")
+    _check_catalogue(store, findings, SETS, is_complete and not store.drops_sets)
+    findings.checks.append(f"{SETS}: ages 4 to {sets.max_age} of {shape.top_age}")
     return sound
 
 
-def _has_start_values(store: Store) -> bool:
-    """Whether an objective is finished of which the start values alone are kept."""
+def _needs_all_counts(store: Store) -> bool:
+    """Whether an objective is finished of which no sets are kept."""
     results = (store.path / kind / RESULT for kind in store.value_kinds())
-    return store.keeps_start_alone and any(result.exists() for result in results)
+    return store.drops_sets and any(result.exists() for result in results)
 
 
 def _check_values_kind(
@@ -166,7 +164,7 @@ def _check_values_kind(
     is_upward = (store.read_record(f"{kind}/{OBJECTIVE}") or {}).get("reach") == "optimal"
     lowest = every[0] if is_finished else None if is_upward else min(sound, default=None)
     expected = [b for b in every if ((lowest and b > lowest) or is_finished) and b not in sound]
-    _check_gaps(store, findings, kind, kind, expected)
+    _check_gaps(store, findings, kind, kind if starts_alone else None, expected)
     _check_catalogue(store, findings, kind, is_finished and sound == every and not starts_alone)
     state = "complete" if is_finished else "not complete yet"
     findings.checks.append(f"{kind}: {len(sound)} of {len(every)} bands, {state}")
@@ -204,11 +202,11 @@ def _check_manifest(store: Store, kind: str, band: Band) -> None:
 
 
 def _check_gaps(
-    store: Store, findings: Findings, kind: str, kept_kind: str, expected: list[Band]
+    store: Store, findings: Findings, kind: str, kept_kind: str | None, expected: list[Band]
 ) -> None:
-    is_kept = store.keeps_start_alone
+    """Note what is missing; `kept_kind` is that of records that may stand for bands."""
     for band in expected:
-        name = record_name(kept_kind, band) if is_kept else f"{kind}/{band.name}"
+        name = record_name(kept_kind, band) if kept_kind else f"{kind}/{band.name}"
         # A solve that goes on meanwhile may have written it by now.
         if not (store.path / kind / band.name).exists() and not (store.path / name).exists():
             findings.add(name, f"{name}: the band is missing")
@@ -250,11 +248,12 @@ def _check_set_band(sets: LayerSets, band: Band, bands: _BandCheck) -> str:
 def _check_meaning(store: Store, kind: str, sample: int, seed: int) -> str:
     """The values of an objective, read as anybody reads them, and the figures that came of them."""
     record = store.read_record(f"{kind}/{OBJECTIVE}") or {}
+    if store.drops_sets:
+        objective = parse_objective(str(record["objective"]), stored_shape(store))
+        check_published(make_report(LayerSets(store), objective))
     if store.keep == "policy":
         return check_policy(Store(store.path), str(record["objective"]))
     if store.keeps_start_alone:
-        objective = parse_objective(str(record["objective"]), stored_shape(store))
-        check_published(make_report(LayerSets(store), objective))
         return f"{kind}: figures agree with the published ones"
     with Solution(Store(store.path), str(record["objective"])) as solution:
         check_published(make_report(solution.sets, solution.objective))
@@ -305,9 +304,9 @@ def _check_strays(store: Store, findings: Findings, kinds: list[str]) -> None:
     ours |= {f"{kind}/{name}" for kind in kinds for name in (OBJECTIVE, RESULT)}
     objectives = [*store.record_names("values/*"), *store.record_names("policy/*")]
     ours |= {name for name in objectives if (store.path / name).is_dir()}
-    if store.keeps_start_alone:
-        ours |= {record_name(kind, band) for kind in [COUNTS, *kinds]
-                 for band in bands_of(stored_shape(store))}  # fmt: skip
+    kept_kinds = [COUNTS, *(kinds if store.keeps_start_alone else [])] if store.drops_sets else []
+    ours |= {record_name(kind, band) for kind in kept_kinds
+             for band in bands_of(stored_shape(store))}  # fmt: skip
     patterns = (f"{SETS}/*", f"{COUNTS}/*", "values/*", "values/*/*", "policy/*", "policy/*/*")
     for pattern in patterns:
         names = store.record_names(pattern)

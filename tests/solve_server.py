@@ -1,8 +1,8 @@
 """Solves in processes that tests may kill, without importing everything for each of them.
 
-``python solve_server.py SHAPE BAND_SLOTS [DISK]`` says "ready", then for every line
+``python solve_server.py SHAPE BAND_SLOTS [KEEP DISK]`` says "ready", then for every line
 ``PATH CHECKPOINT_SECONDS KILL_SECONDS`` the exit code of a solve, killed if it takes so long
-(0: it is left alone). With a budget of disk space the solves keep the start values alone.
+(0: it is left alone). KEEP is what stays, and DISK a budget of disk space, where that is no sets.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ from solver2048 import SolveOptions, bands, solve
 class SolveServer:
     """Such a process, from outside."""
 
-    def __init__(self, shape: str, band_slots: int, disk: int | None = None) -> None:
-        command = [sys.executable, __file__, shape, str(band_slots)]
-        command += [str(disk)] if disk else []
+    def __init__(self, shape: str, band_slots: int, *mode: str | int) -> None:
+        command = [sys.executable, __file__, shape, str(band_slots), *map(str, mode)]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
         )
@@ -44,8 +43,9 @@ class SolveServer:
 
 def main() -> None:
     shape, bands.BAND_SLOTS = sys.argv[1], int(sys.argv[2])
-    disk = int(sys.argv[3]) if len(sys.argv) > 3 else None
-    mode = SolveOptions(keep="start" if disk else "solution", disk=disk)
+    mode = SolveOptions(keep="solution")
+    if len(sys.argv) > 3:
+        mode = SolveOptions(keep=sys.argv[3], disk=int(sys.argv[4]))
     with tempfile.TemporaryDirectory() as directory:
         solve(shape, directory, mode)  # whatever is compiled is compiled now
     print("ready", flush=True)

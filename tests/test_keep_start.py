@@ -1,4 +1,4 @@
-"""Solves that keep the start values alone, in little disk space; self-checks of any solve."""
+"""Solves that keep no sets, in little disk space: start values or a policy; self-checks of any."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from solver2048 import (
     SolveOptions,
     bands,
     checkpoints,
+    descent,
     open_solution,
     progress_log,
     self_check,
     solve,
 )  # fmt: skip
-from solver2048 import backward_pass as backward_module
 from solver2048 import forward_pass as forward_module
 from solver2048.amounts import parse_bytes
 from solver2048.cli import main
@@ -43,6 +43,8 @@ SHAPE, BAND_SLOTS, DISK = "2x4", 100_000, 1_100_000
 """Eight spans: the sets take three times as much disk space, and most of it is the checkpoint."""
 
 KILL_SHAPE, KILL_BAND_SLOTS, KILL_DISK = "2x3", 1500, 70_000
+
+BOTH_KEEPS = pytest.mark.parametrize("keep", ["start", "policy"])
 
 
 @pytest.fixture(autouse=True)
@@ -186,7 +188,8 @@ def test_a_budget_too_small_says_what_is_needed(tmp_path, small_bands):
 
 
 def test_the_other_mode_is_refused(tmp_path):
-    for keep, other in (("start", "solution"), ("solution", "start")):
+    for keep, other in itertools.permutations(("start", "solution", "policy"), 2):
+        shutil.rmtree(tmp_path / keep, ignore_errors=True)
         solve("2x2", tmp_path / keep, SolveOptions(keep=keep))
         before = solution_bytes(tmp_path / keep)
         with pytest.raises(NoSolution, match=f"keep {keep}; you asked for {other}"):
@@ -216,15 +219,17 @@ def test_commands_on_start_values_alone(tmp_path):
     assert run("solve", "2x3", "--out", path, "--check", "2").exit_code == 2
 
 
-def test_damage_is_found_and_made_again(tmp_path):
+@BOTH_KEEPS
+def test_damage_is_found_and_made_again(keep, tmp_path):
     path = tmp_path / "s"
-    solve("2x3", path, SolveOptions(keep="start"))
+    solve("2x3", path, SolveOptions(keep=keep))
     whole = solution_bytes(path)
     for name in whole:
         if name == "solution.json":
             continue
         (path / name).write_bytes(whole[name][:-9])
-        assert {problem.subject for problem in verify(Store(path)).problems} == {name}
+        (problem,) = verify(Store(path)).problems
+        assert name.startswith(problem.subject)
         assert repair(path).errors == []
         assert solution_bytes(path) == whole
     (path / "counts/stray").write_text("")
@@ -234,10 +239,11 @@ def test_damage_is_found_and_made_again(tmp_path):
 # --- interruptions ----------------------------------------------------------------------------
 
 
+@BOTH_KEEPS
 @scaled(40)
-def test_kills(trials, tmp_path, rng):
+def test_kills(trials, keep, tmp_path, rng):
     """Killed at random moments, a solve goes on to the same bytes, in scratch below the budget."""
-    server = SolveServer(KILL_SHAPE, KILL_BAND_SLOTS, KILL_DISK)
+    server = SolveServer(KILL_SHAPE, KILL_BAND_SLOTS, keep, KILL_DISK)
     try:
         whole = tmp_path / "whole"
         started = time.monotonic()
@@ -259,13 +265,14 @@ def test_kills(trials, tmp_path, rng):
         server.close()
 
 
+@BOTH_KEEPS
 @pytest.mark.parametrize(
     ("place", "steps"), [("write_band", 3), ("discard", 3), ("write_record", 15)]
 )
-def test_stopped_between_any_two_steps(place, steps, tmp_path, small_bands, monkeypatch):
+def test_stopped_between_any_two_steps(place, steps, keep, tmp_path, small_bands, monkeypatch):
     """An error before every n-th step of a kind, and the next run goes on."""
     small_bands(KILL_BAND_SLOTS)
-    options = SolveOptions(keep="start", disk=KILL_DISK, checkpoint_seconds=0.0)
+    options = SolveOptions(keep=keep, disk=KILL_DISK, checkpoint_seconds=0.0)
     solve("2x3", tmp_path / "whole", options)
     call = getattr(Store, place)
     left = 0
@@ -289,11 +296,12 @@ def test_stopped_between_any_two_steps(place, steps, tmp_path, small_bands, monk
     assert solution_bytes(tmp_path / "parts") == solution_bytes(tmp_path / "whole")
 
 
-def test_a_lost_checkpoint_costs_time_alone(tmp_path, small_bands, monkeypatch):
+@BOTH_KEEPS
+def test_a_lost_checkpoint_costs_time_alone(keep, tmp_path, small_bands, monkeypatch):
     small_bands(KILL_BAND_SLOTS)
-    options = SolveOptions(keep="start", disk=KILL_DISK)
+    options = SolveOptions(keep=keep, disk=KILL_DISK)
     solve("2x3", tmp_path / "whole", options)
-    value_layer = backward_module.value_layer
+    value_layer = descent.value_layer
 
     def stop_at_50(problem, age, *arguments):
         if age == 50:
@@ -301,7 +309,7 @@ def test_a_lost_checkpoint_costs_time_alone(tmp_path, small_bands, monkeypatch):
         return value_layer(problem, age, *arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(backward_module, "value_layer", stop_at_50)
+        patch.setattr(descent, "value_layer", stop_at_50)
         with pytest.raises(KeyboardInterrupt):
             solve("2x3", tmp_path / "s", options)
     shutil.rmtree(tmp_path / "s/scratch/score")
@@ -309,10 +317,11 @@ def test_a_lost_checkpoint_costs_time_alone(tmp_path, small_bands, monkeypatch):
     assert solution_bytes(tmp_path / "s") == solution_bytes(tmp_path / "whole")
 
 
-def test_progress_of_all_passes(tmp_path, small_bands, spans, monkeypatch):
+@BOTH_KEEPS
+def test_progress_of_all_passes(keep, tmp_path, small_bands, spans, monkeypatch):
     monkeypatch.setattr(progress_log, "LINE_SECONDS", 0.0)
     small_bands(KILL_BAND_SLOTS)
-    solve("2x3", tmp_path / "s", SolveOptions(keep="start", disk=KILL_DISK))
+    solve("2x3", tmp_path / "s", SolveOptions(keep=keep, disk=KILL_DISK))
     text = (tmp_path / "s" / progress_log.NAME).read_text()
     lines = [json.loads(line) for line in text.splitlines()]
     passes = [line["pass"] for line in lines if line["event"] == "progress"]
@@ -323,25 +332,30 @@ def test_progress_of_all_passes(tmp_path, small_bands, spans, monkeypatch):
     assert fractions[-1] == pytest.approx(1)
     assert lines[-1]["left_seconds"] == pytest.approx(dict.fromkeys(lines[-1]["left_seconds"], 0))
     assert lines[-1]["checkpoint"]["age"] > 4
+    assert (lines[-1]["disk_bytes"] > 10_000) == (keep == "policy")
 
 
+@BOTH_KEEPS
 @pytest.mark.parametrize(("options", "message"), [
     ({"memory_bytes": 1 << 20}, "of memory"),
     ({"disk": 1 << 60}, "of disk.*choose a smaller --disk"),
 ])  # fmt: skip
-def test_a_solve_that_cannot_fit_is_refused(options, message, tmp_path):
+def test_a_solve_that_cannot_fit_is_refused(options, message, keep, tmp_path):
     with pytest.raises(NoSpace, match=message):
-        solve("4x3", tmp_path / "s", SolveOptions(keep="start", **options))
+        solve("4x3", tmp_path / "s", SolveOptions(keep=keep, **options))
     assert not (tmp_path / "s/solution.json").exists()
 
 
-@pytest.mark.parametrize("name", ["counts/BAND.json", "values/score/result.json"])
-def test_a_record_that_is_lost_is_named(name, tmp_path):
+@pytest.mark.parametrize(("keep", "name"), [
+    ("start", "counts/BAND.json"), ("start", "values/score/result.json"),
+    ("policy", "counts/BAND.json"), ("policy", "policy/score/BAND"),
+])  # fmt: skip
+def test_a_record_that_is_lost_is_named(keep, name, tmp_path):
     path = tmp_path / "s"
-    solve("2x3", path, SolveOptions(keep="start"))
+    solve("2x3", path, SolveOptions(keep=keep))
     whole = solution_bytes(path)
     name = name.replace("BAND", bands.bands_of(SHAPES["2x3"])[0].name)
-    (path / name).unlink()
+    shutil.move(path / name, tmp_path / "lost")
     (problem,) = verify(Store(path)).problems
     assert problem.subject == name
     (path / name).mkdir()
@@ -383,7 +397,7 @@ def test_a_wrong_bit_of_a_set_is_caught(fault, number, tmp_path, monkeypatch):
 @pytest.mark.parametrize("part", ["states", "afterstates"])
 @pytest.mark.parametrize("objective", ["score", "tile:16"])
 def test_a_wrong_bit_of_a_value_is_caught(part, objective, tmp_path, monkeypatch):
-    value_layer = backward_module.value_layer
+    value_layer = descent.value_layer
 
     def wrong(problem, age, *arguments):
         layer, values = value_layer(problem, age, *arguments)
@@ -392,7 +406,7 @@ def test_a_wrong_bit_of_a_value_is_caught(part, objective, tmp_path, monkeypatch
             harmed.view(np.uint64)[len(harmed) // 2] ^= np.uint64(1 << 30)
         return layer, values
 
-    assert_caught(tmp_path, monkeypatch, backward_module, "value_layer", wrong, objective)
+    assert_caught(tmp_path, monkeypatch, descent, "value_layer", wrong, objective)
 
 
 def assert_caught(tmp_path, monkeypatch, module, name, wrong, objective="score") -> None:

@@ -24,7 +24,7 @@ from solver2048.layer_index import board_slots, member_boards
 from solver2048.objective import Objective, merge_potentials
 from solver2048.pack import pack_policy
 from solver2048.played_game import PlayedGame
-from solver2048.policy import PolicyTable
+from solver2048.policy import NO_ACTION, PolicyTable
 from solver2048.policy_bands import PolicyBandBuilder
 from solver2048.policy_reach import reached_layers
 from solver2048.policy_value import evaluate_policy
@@ -89,7 +89,7 @@ def test_the_table_is_worth_what_the_solution_says(solved, packed, shape):
 
 def test_less_than_two_bits_a_state(packed):
     table = PolicyTable(Store(packed("2x4")), parse_shape("2x4"), Objective())
-    members = sum(layer["members"] for layer in table.layers())
+    members = sum(layer["states"] for layer in table.layers())
     assert 8 * table.num_bytes() / members < 1.5
 
 
@@ -140,23 +140,22 @@ def test_objectives_of_tiles(solved, tmp_path):
         assert found["random_start"] == pytest.approx(solution.start_values["random"], rel=1e-12)
 
 
-@pytest.mark.parametrize("shape", ["4x3", "3x3"])
-def test_actions_follow_the_orientation_of_the_board(shape, rng, tmp_path):
-    """Any legal actions are given back, through every flip; 4x3 lies transposed."""
+@pytest.mark.parametrize("shape", ["4x3", "3x3", "2x2"])
+def test_actions_follow_the_orientation_of_the_board(shape, tmp_path):
+    """Any actions that follow the symmetries are given back of all images; 4x3 lies transposed."""
     board_shape = parse_shape(shape)
     band = Band(4, 20)
     builder = PolicyBandBuilder(board_shape, band, dict.fromkeys(band.ages, 1000))
-    window, expected = {}, {}
+    window, boards = {}, {}
     with Workers(1) as workers:
         for age in band.ages:
             layer = enumerate_layer(board_shape, age, window, workers)
             window[age] = AfterstateLayer(layer.index, layer.afterstates)
             ranks, codes = members(board_shape, layer)
-            legal = legal_actions(board_shape, codes)
-            draws = np.where(legal, rng.random(legal.shape), 0.0)
-            chosen = draws.argmax(axis=1)
-            builder.add(age, ranks, np.where(legal.any(axis=1), 1 << chosen, 0).astype(np.uint8))
-            expected[age] = codes, chosen
+            draws = drawn(board_shape, layer.index, codes)
+            is_best = (draws == draws.max(axis=1, keepdims=True)) & (draws > 0)
+            builder.add(layer.index, ranks, (is_best << np.arange(4)).sum(axis=1).astype(np.uint8))
+            boards[age] = unpack_boards(codes, board_shape)
         arrays, record = builder.encode(workers)
     store = Store(tmp_path)
     store.create({"shape": shape, "rules": "2048", "spawn4": 0.1, "ids": "index", "keep": "policy"})
@@ -164,39 +163,34 @@ def test_actions_follow_the_orientation_of_the_board(shape, rng, tmp_path):
     table = PolicyTable(store, board_shape, Objective())
     table._band_of = dict.fromkeys(band.ages, band)
     store.write_band("policy/score", band, arrays, record)
-    opposite = np.array([1, 0, 3, 2])
-    for age, (codes, chosen) in expected.items():
-        tiles = unpack_boards(codes, board_shape)
-        axes = (1, 2) if board_shape.is_transposed else (2, 1)
-        for flipped, swaps in (
-            (tiles, ()), (np.flip(tiles, axes[0]), (2, 3)), (np.flip(tiles, axes[1]), (0, 1)),
-            (np.flip(tiles, (1, 2)), (0, 1, 2, 3)),
-        ):  # fmt: skip
-            wanted = np.where(np.isin(chosen, swaps), opposite[chosen], chosen)
-            boards = pack_boards(np.ascontiguousarray(flipped), board_shape)
-            found = table.actions(age, boards)
-            # A board that a flip leaves alone has more than one action that is right.
-            is_asymmetric = ~symmetric(tiles)
-            assert (found[is_asymmetric] == wanted[is_asymmetric]).all()
-            assert (found < 4).all()
+    for age, tiles in boards.items():
+        turned = [tiles, tiles.transpose(0, 2, 1)] if board_shape.is_square else [tiles]
+        for image in (np.flip(t, axes) for t in turned for axes in ((), 1, 2, (1, 2))):
+            codes = pack_boards(np.ascontiguousarray(image), board_shape)
+            draws = drawn(board_shape, table.index(age), codes)
+            found = table.actions(age, codes)
+            assert ((found == NO_ACTION) == (draws.max(axis=1) == 0)).all()
+            here = np.flatnonzero(found < 4)
+            assert (draws[here, found[here]] == draws[here].max(axis=1)).all()
+
+
+def drawn(shape, index, codes):
+    """A number for every action: of its afterstate modulo all symmetries, 0 if it is illegal."""
+    moved = np.empty((len(codes), 4), dtype=np.uint64)
+    moves_into(build_tables(shape), merge_potentials(shape), codes, moved, np.empty(moved.shape))
+    slots = board_slots(shape, index, moved.reshape(-1))
+    if shape.is_square:
+        tiles = unpack_boards(moved.reshape(-1), shape).transpose(0, 2, 1)
+        others = pack_boards(np.ascontiguousarray(tiles), shape)
+        slots = np.minimum(slots, board_slots(shape, index, others))
+    numbers = (slots * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(40)) + np.uint64(1)
+    return np.where(moved != codes[:, None], numbers.reshape(moved.shape), 0)
 
 
 def members(shape, layer):
     ranks = rank_bitmap(layer.states)
     codes = member_boards(shape, layer.index, layer.states)
     return ranks, codes
-
-
-def legal_actions(shape, codes):
-    moved = np.empty((len(codes), 4), dtype=np.uint64)
-    rewards = np.empty((len(codes), 4))
-    moves_into(build_tables(shape), merge_potentials(shape), codes, moved, rewards)
-    return moved != codes[:, None]
-
-
-def symmetric(tiles):
-    images = [np.flip(tiles, 1), np.flip(tiles, 2), np.flip(tiles, (1, 2))]
-    return np.any([(image == tiles).all(axis=(1, 2)) for image in images], axis=0)
 
 
 # --- optimal play's own states ----------------------------------------------------------------
@@ -230,7 +224,7 @@ def test_reach_optimal_holds_what_optimal_play_meets_and_no_more(packed, tmp_pat
     with Workers(1) as workers:
         assert sum(len(layer.actions) for layer in reached_layers(table, workers)) == len(slots)
     with open_solution(out) as small:
-        assert sum(layer["members"] for layer in small.table.layers()) == len(slots)
+        assert sum(layer["states"] for layer in small.table.layers()) == len(slots)
         value = evaluate_policy("2x3", lambda boards: answers(small, boards))["random_start"]
         assert value == pytest.approx(small.start_values["random"], rel=1e-12)
     assert not verify(Store(out)).problems
@@ -299,7 +293,7 @@ def test_commands(solved, packed, tmp_path):
         main, ["pack", str(solved("2x3")), "--policy", "--out", out, "--quiet", "--json"]
     )
     assert run.exit_code == 0, run.output
-    assert json.loads(run.output)["members"] == 21_752
+    assert json.loads(run.output)["policy_states"] == 21_752
     run = CliRunner().invoke(main, ["query", out, "2 2 4 / . . 2"])
     assert run.output.splitlines() == ["2 2 4 / . . 2   age 10", "  best   down"]
     run = CliRunner().invoke(main, ["pack", out, "--policy", "--out", str(tmp_path / "q")])
@@ -334,7 +328,7 @@ def test_a_table_is_played(packed, tmp_path):
         result = run(*command)
         assert result.exit_code == 5, command
         assert "is a policy table" in result.stderr
-    assert "states modulo the flips" in run("status", path).stdout
+    assert "bits for each of 21,752 states, all" in run("status", path).stdout
 
 
 @pytest.mark.usefixtures("small_parts")

@@ -23,7 +23,7 @@ from conftest import faces, scaled, solution_bytes
 from damage import Faults, Reads, flip_bit, solution_files, swap_chunks, swap_files
 from solve_server import SolveServer
 
-from solver2048 import SolveOptions, backward_pass, bands, open_solution, solve
+from solver2048 import SolveOptions, bands, descent, open_solution, solve
 from solver2048.cli import main
 from solver2048.errors import SolutionDamaged, SolutionInUse, SolverError
 from solver2048.lock import DirectoryLock
@@ -95,13 +95,13 @@ def test_a_resumed_pass_starts_from_its_checkpoint(tmp_path, monkeypatch, small_
         solve("2x3", tmp_path, options)
     monkeypatch.undo()
     valued = []
-    value_layer = backward_pass.value_layer
+    value_layer = descent.value_layer
 
     def counted(problem, age, *rest):
         valued.append(age)
         return value_layer(problem, age, *rest)
 
-    monkeypatch.setattr(backward_pass, "value_layer", counted)
+    monkeypatch.setattr(descent, "value_layer", counted)
     solve("2x3", tmp_path, options)
     assert valued == list(range(all_bands[1].last, 2, -2))
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from conftest import solution_bytes
 
-from solver2048 import SolveOptions, backward_pass, bands, forward_pass, solve
+from solver2048 import SolveOptions, bands, descent, forward_pass, solve
 from solver2048 import repair as repair_module
 from solver2048.cli import main
 from solver2048.errors import NoSolution, SolutionDamaged, SolutionInUse
@@ -406,13 +406,13 @@ def test_lost_values_come_from_a_checkpoint_kept(tmp_path, small_parts, monkeypa
     lost = next(band for band in bands.bands_of(SHAPES["2x3"]) if band.last < kept[-1])
     shutil.rmtree(path / "values/score" / lost.name)
     valued = []
-    value_layer = backward_pass.value_layer
+    value_layer = descent.value_layer
 
     def recorded(problem, age, *arguments):
         valued.append(age)
         return value_layer(problem, age, *arguments)
 
-    monkeypatch.setattr(backward_pass, "value_layer", recorded)
+    monkeypatch.setattr(descent, "value_layer", recorded)
     assert not repair(path).errors
     assert solution_bytes(path) == whole
     assert valued[0] == kept[-1] - 2

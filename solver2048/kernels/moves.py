@@ -29,6 +29,7 @@ from ..tables import (
     RIGHT_CHANGES_SHIFT,
 )
 from .slots import (
+    CELL_MASK,
     ROW0_SHIFT,
     ROW1_SHIFT,
     ROW_MASK,
@@ -46,7 +47,6 @@ TARGET_BUFFER = 256 + 2 * 64
 
 BYTE_MASK = np.uint64(255)
 BYTE_VALUES = np.uint64(256)
-CELL_MASK = np.uint64(15)
 COLUMN_ROW0_SHIFT = np.uint64(9)
 COLUMN_ROW1_SHIFT = np.uint64(5)
 

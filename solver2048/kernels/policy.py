@@ -25,6 +25,7 @@ from ..tables import MIRROR_SHIFT, RANK_MASK
 from .actions import ILLEGAL, action_values_into
 from .moves import board_potential, moved_board, row_ordinal
 from .slots import (
+    CELL_MASK,
     ROW0_SHIFT,
     ROW1_SHIFT,
     ROW_MASK,
@@ -46,7 +47,6 @@ NOT_STORED = np.uint8(5)
 """In place of an action that is illegal: the board is none of those the table was made for."""
 
 BYTE_MASK = np.uint64(255)
-CELL_MASK = np.uint64(15)
 CODE_SHIFT = ONE
 """Two bits a slot: the shift of a slot's code in its byte is twice the slot, modulo 8."""
 CODE_MASK = np.uint64(3)

@@ -21,6 +21,7 @@ from ..tables import (
 ROW_MASK = np.uint64(0xFFFF)
 ROW1_SHIFT = np.uint64(16)
 ROW0_SHIFT = np.uint64(32)
+CELL_MASK = np.uint64(15)
 
 
 @kernel
@@ -176,6 +177,16 @@ def slots_into(tables, index, codes, slots):
     """Fill `slots` with the canonical index of every code, all of the index's age."""
     for i in range(len(codes)):
         slots[i] = canonical_code_slot(tables, index, codes[i])
+
+
+@kernel
+def rearrange_cells(codes, sources, targets, rearranged):
+    """Fill `rearranged` with boards whose cells are moved; bit positions, from and to."""
+    for i in range(len(codes)):
+        board = ZERO
+        for j in range(len(sources)):
+            board |= (codes[i] >> sources[j] & CELL_MASK) << targets[j]
+        rearranged[i] = board
 
 
 @kernel

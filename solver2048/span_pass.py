@@ -1,4 +1,4 @@
-"""A solve that keeps the start values alone: spans of bands, the topmost first, each dropped after.
+"""A solve that keeps no sets: spans of bands, the topmost first, each dropped after.
 
 The forward pass leaves on the disk what the budget holds, see `solver2048.scratch`. The backward
 pass goes over the bands on top and drops them behind it; then the next span is enumerated again
@@ -8,44 +8,50 @@ from the seed below it, and so on down to the start boards.
 from __future__ import annotations
 
 from .backward import Problem
-from .backward_pass import backward_pass, is_valued, read_checkpoint
+from .backward_pass import backward_pass
 from .bands import bands_of
+from .descent import is_kept, read_checkpoint
 from .errors import NoSolution
 from .forward_pass import forward_pass
+from .keeper import Keeper
 from .kept_records import COUNTS, drop_band, record_name
 from .layer_sets import LayerSets
-from .layer_values import stored_objectives
-from .objective import parse_objective
 from .options import SolveOptions
+from .policy_keeper import PolicyKeeper
 from .progress_log import ProgressLog
-from .records import RESULT, SETS
-from .shape import Shape
+from .records import OBJECTIVE, RESULT, SETS
+from .statistics_keeper import StatisticsKeeper
 from .store import Store
 from .workers import Workers
 
 
-def start_pass(
+def keeper_of(keep: str, problem: Problem) -> Keeper:
+    """What stays where no sets are kept."""
+    return PolicyKeeper(problem) if keep == "policy" else StatisticsKeeper(problem)
+
+
+def span_pass(
     store: Store,
-    problem: Problem,
+    keeper: Keeper,
     max_age: int,
     options: SolveOptions,
     workers: Workers,
     log: ProgressLog | None = None,
 ) -> bool:
-    """Find an objective's start values; returns whether there was anything to do.
+    """Find an objective's start values, and what else is kept; returns whether there was any work.
 
-    Only the start values, counts and statistics are there in the end. Another objective enumerates
-    everything again. Up to an age below the top age, boards are enumerated and counted alone.
+    No sets are there in the end, and no values. Another objective enumerates everything again. Up
+    to an age below the top age, boards are enumerated and counted alone.
     """
-    shape, kind = problem.shape, problem.objective.values_kind
+    shape = keeper.problem.shape
     store.write_record("run.json", {**store.read_run(), "disk": options.disk})
     if max_age < shape.top_age:
         is_counted = LayerSets(store).max_age >= max_age - max_age % 2
         return not is_counted and forward_pass(store, shape, max_age, options, workers, log)
-    _refuse_two_at_once(store, shape, problem.objective.name)
+    _refuse_two_at_once(store, keeper.kind)
     has_worked = False
-    while not _has_values(store, shape, kind):
-        _solve_span(store, problem, options, workers, log)
+    while not _is_complete(store, keeper):
+        _solve_span(store, keeper, options, workers, log)
         has_worked = True
     for band in bands_of(shape):  # one whose counts were lost is enumerated again
         if not (store.path / record_name(COUNTS, band)).exists():
@@ -53,39 +59,41 @@ def start_pass(
     stored = [band for band in bands_of(shape) if store.is_done(SETS, band)]
     for band in stored:
         drop_band(store, band)
-    store.checkpoint(kind).drop()
+    store.checkpoint(keeper.kind).drop()
     if (store.path / SETS).exists():
         store.discard(SETS)
+    has_worked |= keeper.has_arrays and store.finish_kind(keeper.kind, bands_of(shape))
     return has_worked or bool(stored)
 
 
-def _has_values(store: Store, shape: Shape, kind: str) -> bool:
-    is_finished = store.read_record(f"{kind}/{RESULT}") is not None
-    return is_finished and all(is_valued(store, kind, band) for band in bands_of(shape))
+def _is_complete(store: Store, keeper: Keeper) -> bool:
+    is_finished = store.read_record(f"{keeper.kind}/{RESULT}") is not None
+    bands = bands_of(keeper.problem.shape)
+    return is_finished and all(is_kept(store, keeper.kind, band) for band in bands)
 
 
-def _refuse_two_at_once(store: Store, shape: Shape, name: str) -> None:
+def _refuse_two_at_once(store: Store, kind: str) -> None:
     """Two objectives would drop each other's sets."""
-    for other in stored_objectives(store):
-        kind = parse_objective(other, shape).values_kind
-        if other != name and store.read_record(f"{kind}/{RESULT}") is None:
+    for other in store.value_kinds():
+        if other != kind and store.read_record(f"{other}/{RESULT}") is None:
+            name = (store.read_record(f"{other}/{OBJECTIVE}") or {}).get("objective", other)
             raise NoSolution(
-                f"{store.path} is not finished with the objective {other}; finish it first, or "
-                f"solve {name} into another directory"
+                f"{store.path} is not finished with the objective {name}; finish it first, or "
+                "solve the other into another directory"
             )
 
 
 def _solve_span(
     store: Store,
-    problem: Problem,
+    keeper: Keeper,
     options: SolveOptions,
     workers: Workers,
     log: ProgressLog | None,
 ) -> None:
     """Bring the values down over the sets that are stored, or else enumerated again, below them."""
-    shape = problem.shape
+    shape = keeper.problem.shape
     # Their ages alone: the values themselves take gigabytes while others are enumerated.
-    known = set(read_checkpoint(store, problem))
+    known = set(read_checkpoint(store, shape, keeper.kind))
     below = min(known, default=shape.top_age + 2)
     bands = bands_of(shape)
     top = max(band for band in bands if band.first < below)
@@ -96,4 +104,4 @@ def _solve_span(
     number = bands.index(top)
     while number and store.is_done(SETS, bands[number - 1]):
         number -= 1
-    backward_pass(store, problem, None, options, workers, until=bands[number], log=log)
+    backward_pass(store, keeper, options, workers, until=bands[number], log=log)

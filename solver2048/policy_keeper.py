@@ -1,0 +1,86 @@
+"""What a solve keeps that makes a policy table: of every band, the best actions of its states.
+
+They are chosen from the values of the pass, in float64. Stored values would not be enough: two
+actions that differ by less than their rounding would be taken for equal.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .backward import Problem, StateValues
+from .keeper import BandKeeper, Keeper
+from .kernels.policy import optimal_actions_into
+from .layer import Band
+from .layer_index import member_boards
+from .layer_sets import LayerSets, StoredBand
+from .options import REACHES
+from .policy_bands import PolicyBandBuilder, member_chunks, policy_kind
+from .store import Store
+from .tables import build_tables
+from .workers import Workers
+
+
+class PolicyKeeper(Keeper):
+    """Keeps one best action of every state, and no values but those of the start boards."""
+
+    @property
+    def kind(self) -> str:
+        return policy_kind(self.problem.objective)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {"objective": self.problem.objective.name, "reach": REACHES[0]}
+
+    def begin(self, sets: LayerSets, band: Band, workers: Workers) -> PolicyBandKeeper:
+        return PolicyBandKeeper(self, sets, band, workers)
+
+
+class PolicyBandKeeper(BandKeeper):
+    """Chooses the best actions of a band's layers, and stores them together."""
+
+    def __init__(self, keeper: PolicyKeeper, sets: LayerSets, band: Band, workers: Workers) -> None:
+        self._kind, self._problem = keeper.kind, keeper.problem
+        self._band, self._workers = band, workers
+        num_members = {age: sets.layer_counts(age).state_members for age in band.ages}
+        self._builder = PolicyBandBuilder(keeper.problem.shape, band, num_members)
+        self.num_bytes = self._builder.num_bytes
+
+    def add(self, layer: StateValues, afterstates: StateValues, stored: StoredBand) -> None:
+        masks = best_actions(self._problem, layer, afterstates, self._workers)
+        self._builder.add(layer.index, layer.states, masks)
+
+    def commit(self, store: Store) -> None:
+        arrays, record = self._builder.encode(self._workers)
+        store.write_band(self._kind, self._band, arrays, record)
+
+
+def best_actions(
+    problem: Problem, layer: StateValues, afterstates: StateValues, workers: Workers
+) -> NDArray[np.uint8]:
+    """The best actions of a layer's states as masks, uint8[n] in index order, 0 if terminal.
+
+    layer : of which the states alone are read; afterstates : their values v
+    """
+    shape, index = problem.shape, layer.index
+    tables = build_tables(shape)
+    potentials = problem.objective.potentials(shape)
+    allowance = problem.objective.arithmetic_allowance(shape)
+    masks = np.empty(int(layer.states[-1]), dtype=np.uint8)
+    bitmap = layer.states[::2].copy()
+    chunks = member_chunks(layer.states)
+
+    def choose(first: np.uint64, last: np.uint64) -> None:
+        for start, stop, place in chunks[int(first) : int(last)]:
+            codes = member_boards(shape, index, bitmap, start, stop)
+            slots = np.empty((len(codes), 4), dtype=np.uint64)
+            optimal_actions_into(
+                tables, index, potentials, allowance, afterstates.states, afterstates.values,
+                codes, slots, np.empty((len(codes), 4)), masks[place],
+            )  # fmt: skip
+
+    workers.run((len(chunks), choose), min_range=1)
+    return masks
