@@ -1,25 +1,24 @@
 """Bits a state of policies stored in one way and another, and the speed of looking actions up.
 
-    python scripts/bench_policy.py SOLUTION [--policy TABLE] [--sets SOLUTION]
+    python scripts/bench_policy.py SETS [--ages ...] [--end AGE] [--random]
+    python scripts/bench_policy.py --policy TABLE [--games N]
 
-SOLUTION is solved, with values. Of a few layers it prints, in bits a member (states modulo the
-flips, terminal ones included), what the best actions take
+SETS is a solution of which the sets are read. Values are computed from its top age down or, where
+it does not reach so far, as of a game that is over at --end; with --random as if those of the two
+ages above were random. Of some layers it prints, in bits a state (modulo all symmetries, terminal
+ones included), what the best actions take
 
     set       the layer's set alone, which everything that is by position needs too
-    position  two bits a member in the order of the set, through Zstd
+    position  two bits a state in the order of the set, through Zstd
     slot      two bits a slot, free slots filled with the action before, through Zstd
     rule      by slot, the rank of the action in the order of a fixed rule, 0 in free slots
     learned   the same with a predictor learned from the layer: what a policy table does, for a band
     entropy   of what `learned` stores, were it known which slots are free: the bound of any
               structure without keys that uses the predictor
-    ribbon    a ribbon retrieval structure of width 64, two bits a member, no keys
+    ribbon    a ribbon retrieval structure of width 64, two bits a state, no keys
 
 TABLE is a policy table of the same board: single look-ups and batches, one thread; or, with
 --games, its mean score over random games beside its value, and whether play ever left its states.
-
-`--sets` takes sets, of 4x3 say, reaching far enough, and prints what `learned` takes with its
-weights over random values of the two ages above each of --ages, and, with --end, of a game that is
-over at that age, so that actions have a meaning.
 """
 
 from __future__ import annotations
@@ -32,27 +31,26 @@ from numba import njit
 from numcodecs import Zstd
 from numpy.typing import NDArray
 
+from elias_fano.bits import empty_bitmap
 from elias_fano.ranked import rank_bitmap
 from solver2048 import open_solution
 from solver2048.backward import Problem, StateValues, value_layer
 from solver2048.board import parse_board, unpack_boards
 from solver2048.kernels.moves import moves_into
-from solver2048.kernels.policy import (
-    NUM_PATTERNS,
-    NUM_WEIGHTS,
-    encode_actions,
-    learn,
-    optimal_actions_into,
-)
-from solver2048.kernels.slots import slots_into
+from solver2048.kernels.slots import mark_slots
 from solver2048.layer import Band
-from solver2048.layer_index import board_slots, build_layer_index, member_boards, slot_boards
+from solver2048.layer_index import (
+    LayerIndex,
+    board_slots,
+    build_layer_index,
+    member_boards,
+    slot_boards,
+)
 from solver2048.layer_sets import LayerSets
 from solver2048.objective import Objective, merge_potentials
-from solver2048.policy_bands import CODES, PolicyBandBuilder
+from solver2048.policy_bands import CODES, PolicyBandBuilder, stored_boards
 from solver2048.policy_keeper import best_actions
 from solver2048.policy_reach import reached_layers
-from solver2048.shape import Shape
 from solver2048.store import Store
 from solver2048.tables import build_tables
 from solver2048.workers import Workers
@@ -106,64 +104,58 @@ def ribbon_bits(keys: NDArray[np.uint64]) -> float:
     return float("nan")
 
 
-def measure_layer(shape: Shape, age: int, states, afterstates, values, tolerance: float) -> None:
-    """One line of the table; bitmaps, values v of the afterstates, and what ties."""
-    tables, index = build_tables(shape), build_layer_index(shape, age)
-    ranks = rank_bitmap(states)
-    count = int(ranks[-1])
-    codes = member_boards(shape, index, states)
-    slots = np.empty(count, dtype=np.uint64)
-    slots_into(tables, index, codes, slots)
-    masks = np.empty(count, dtype=np.uint8)
-    optimal_actions_into(
-        tables, index, Objective().potentials(shape), tolerance, rank_bitmap(afterstates), values,
-        codes, np.empty((count, 4), dtype=np.uint64), np.empty((count, 4)), masks,
-    )  # fmt: skip
+def measure_layer(problem: Problem, layer: StateValues, below: StateValues) -> None:
+    """One line of the table; of `layer` the states are read, of `below` the afterstates' values."""
+    shape, index = problem.shape, layer.index
+    with Workers() as workers:
+        masks = best_actions(problem, layer, below, workers)
+        builder = PolicyBandBuilder(shape, Band(int(index.age), int(index.age)), {0: len(masks)})
+        builder.add(index, layer.states, masks)
+        arrays, record = builder.encode(workers)
+    (facts,) = record["layers"]
+    count, num_slots = facts["states"], int(index.num_slots)
+    learned = arrays[CODES].items
+    codes = member_boards(shape, index, layer.states[::2].copy())
+    codes, slots, is_turned = stored_boards(shape, index, codes)
+    codes, slots, masks = (array[~is_turned] for array in (codes, slots, masks))
+    bitmap = empty_bitmap(num_slots)
+    mark_slots(slots, bitmap)
     first = np.array([0, 0, 1, 0, 2, 0, 1, 0, 3, 0, 1, 0, 2, 0, 1, 0], np.uint8)[masks]
-    num_slots = int(index.num_slots)
     filled = np.zeros(num_slots, dtype=np.int64)
     filled[slots] = slots
     filled = np.maximum.accumulate(filled)
     raw = np.zeros(num_slots, dtype=np.uint8)
     raw[slots] = first
+    raw = two_bits(raw[filled])
+    del filled
     by_rule = np.zeros(num_slots, dtype=np.uint8)
-    legal = legal_masks(tables, codes)
-    by_rule[slots] = rule_ranks(masks, legal)
-    decided = masks > 0
-    order = np.random.default_rng(1).permutation(np.flatnonzero(decided))
-    weights = np.zeros(NUM_WEIGHTS)
-    for _ in range(3):
-        learn(tables, codes[order], masks[order], 0.15, 0.001,
-              np.empty((4, NUM_PATTERNS), np.uint64), np.empty(4), weights)  # fmt: skip
-    rounded = np.clip(np.rint(16 * weights), -127, 127).astype(np.int8)
-    learned = np.zeros(16 * (len(ranks) // 2), dtype=np.uint8)
-    predicted, _ = encode_actions(
-        tables, index, ranks, masks, rounded, learned, np.empty(4, np.int64), np.uint64(0),
-        np.uint64(len(ranks) // 2 - 1),
-    )  # fmt: skip
-    places, shifts = (slots >> np.uint64(2)).astype(int), (2 * (slots & np.uint64(3))).astype(int)
-    stored = learned[places] >> shifts
+    by_rule[slots] = rule_ranks(masks, legal_masks(build_tables(shape), codes))
+    stored = learned[(slots >> np.uint64(2)).astype(int)] >> 2 * (slots & np.uint64(3)).astype(int)
     shares = np.bincount(stored & 3, minlength=4) / count
     entropy = -sum(share * np.log2(share) for share in shares if share)
     sizes = [
-        zstd_bits(states.view(np.uint8), 3) / count,
+        zstd_bits(bitmap.view(np.uint8), 3) / count,
         zstd_bits(two_bits(first)) / count,
-        zstd_bits(two_bits(raw[filled])) / count,
+        zstd_bits(raw) / count,
         zstd_bits(two_bits(by_rule)) / count,
         zstd_bits(learned) / count,
         entropy,
         ribbon_bits(codes),
     ]
-    print(f"{shape.name:>5}{age:6}{count:12,}{num_slots / count:7.2f}"
-          f"{int(predicted) / max(1, decided.sum()):8.3f}"
+    print(f"{shape.name:>5}{int(index.age):6}{count:12,}{num_slots / count:7.2f}"
+          f"{facts['predicted'] / max(1, facts['decided']):8.3f}"
           + "".join(f"{size:10.3f}" for size in sizes), flush=True)  # fmt: skip
 
 
 def legal_masks(tables, codes: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    moved = np.empty((len(codes), 4), dtype=np.uint64)
     potentials = np.zeros(len(tables.rows))
-    moves_into(tables, potentials, codes, moved, np.empty((len(codes), 4)))
-    return ((moved != codes[:, None]) << np.arange(4)).sum(axis=1).astype(np.uint8)
+    masks = np.empty(len(codes), dtype=np.uint8)
+    for start in range(0, len(codes), 1 << 20):
+        part = codes[start : start + (1 << 20)]
+        moved = np.empty((len(part), 4), dtype=np.uint64)
+        moves_into(tables, potentials, part, moved, np.empty(moved.shape))
+        masks[start : start + len(part)] = ((moved != part[:, None]) << np.arange(4)).sum(axis=1)
+    return masks
 
 
 def rule_ranks(masks: NDArray[np.uint8], legal: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -176,66 +168,43 @@ def rule_ranks(masks: NDArray[np.uint8], legal: NDArray[np.uint8]) -> NDArray[np
     return ranks
 
 
-def measure_solution(path: str, ages: list[int] | None) -> None:
-    solution = open_solution(path)
-    top = solution.shape.top_age
-    for age in ages or [top * k // 20 * 2 // 2 // 2 * 2 for k in (1, 3, 5, 8, 11, 14, 17)]:
-        count = len(solution.sets.open(age, "afterstates"))
-        if not count:
-            continue
-        values = solution.stored.take(age, np.arange(count))
-        states = solution.sets.open(age, "states").to_bitmap()
-        afterstates = solution.sets.open(age, "afterstates").to_bitmap()
-        measure_layer(solution.shape, age, states, afterstates, values,
-                      2 * solution.rounding_bound)  # fmt: skip
-
-
-def measure_sets(path: str, ages: list[int], ends: list[int]) -> None:
-    """Policies over random values of the two ages above, and of games that end early."""
+def measure_sets(path: str, ages: list[int], end: int | None, is_random: bool) -> None:
+    """Policies of a game that is over at an age, or over random values of the two ages above."""
     sets = LayerSets(Store(path))
-    for age in ages:
-        _policy_of(sets, age, age, np.random.default_rng(1), "random values above")
-        for end in ends:
-            if end > age:
-                _policy_of(sets, age, end, None, f"a game that ends at {end + 4}")
+    top = sets.shape.top_age
+    ages = ages or [top * k // 20 // 2 * 2 for k in (1, 3, 5, 8, 11, 14, 17)]
+    if is_random:
+        for age in ages:
+            measure_down(sets, [age], age, np.random.default_rng(1))
+    else:
+        measure_down(sets, ages, end or top, None)
 
 
-def _policy_of(sets: LayerSets, age: int, end: int, rng, what: str) -> None:
-    shape, objective = sets.shape, Objective()
-    problem = Problem(shape, objective, 0.1)
+def measure_down(sets: LayerSets, ages: list[int], end: int, rng) -> None:
+    problem = Problem(sets.shape, Objective(), 0.1)
     window = {}
     with Workers() as workers:
-        for above in (end + 2, end + 4):
-            index = build_layer_index(shape, above)
+        for above in (end + 2, end + 4) if end < sets.shape.top_age else ():
+            index = build_layer_index(sets.shape, above)
             states = rank_bitmap(sets.open(above, "states").to_bitmap())
-            count = int(states[-1])
-            values = rng.random(count) if rng else _potentials(shape, index, states)
+            values = rng.random(int(states[-1])) if rng else potentials_of(problem, index, states)
             window[above] = StateValues(index, states, values)
-        for n in range(end, age - 2, -2):
+        for n in range(end, min(ages) - 2, -2):
             states, afterstates = (
                 rank_bitmap(sets.open(n, name).to_bitmap()) for name in ("states", "afterstates")
             )
             layer, values = value_layer(problem, n, states, afterstates, window, workers)
+            if n in ages and len(values):
+                measure_layer(problem, layer, StateValues(layer.index, afterstates, values))
             window[n] = layer
             window.pop(n + 4, None)
-        below = StateValues(layer.index, afterstates, values)
-        masks = best_actions(problem, layer, below, workers)
-        builder = PolicyBandBuilder(shape, Band(age, age), {age: len(masks)})
-        builder.add(layer.index, states, masks)
-        arrays, record = builder.encode(workers)
-    (facts,) = record["layers"]
-    bits = sum(zstd_bits(array.items.view(np.uint8)) for array in arrays.values())
-    print(f"{shape.name:>5}{age:6}{len(masks):12,}{int(layer.index.num_slots) / len(masks):7.2f}"
-          f"{facts['predicted'] / facts['decided']:8.3f}  {bits / len(masks):.3f} bits, {what}; "
-          f"codes {zstd_bits(arrays[CODES].items) / len(masks):.3f}", flush=True)  # fmt: skip
 
 
-def _potentials(shape: Shape, index, states) -> NDArray[np.float64]:
+def potentials_of(problem: Problem, index: LayerIndex, states: NDArray) -> NDArray[np.float64]:
     """``w`` where all that is left of a game is worth nothing."""
-    bitmap = states[::2].copy()
-    codes = member_boards(shape, index, bitmap)
+    codes = member_boards(problem.shape, index, states[::2].copy())
     potentials = np.zeros(1 << 16)
-    potentials[build_tables(shape).rows] = Objective().potentials(shape)
+    potentials[build_tables(problem.shape).rows] = problem.objective.potentials(problem.shape)
     mask = np.uint64(0xFFFF)
     return sum(potentials[codes >> np.uint64(shift) & mask] for shift in (0, 16, 32))
 
@@ -329,21 +298,19 @@ def _shares(layers) -> NDArray[np.float64]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("solution", nargs="?", help="solved, with values")
-    parser.add_argument("--ages", type=int, nargs="+")
+    parser.add_argument("sets", nargs="?", help="a solution of which the sets are read")
+    parser.add_argument("--ages", type=int, nargs="+", default=[])
+    parser.add_argument("--end", type=int, help="age at which the game is over")
+    parser.add_argument("--random", action="store_true", help="random values above every age")
     parser.add_argument("--policy", help="a policy table")
     parser.add_argument("--boards", type=int, default=1_000_000)
     parser.add_argument("--games", type=int, help="play so many games instead")
-    parser.add_argument("--sets", help="a solution of which only the sets are read")
-    parser.add_argument("--end", type=int, nargs="+", default=[])
     options = parser.parse_args()
-    print(f"{'':5}{'age':>6}{'states':>12}{'slots':>7}{'right':>8}" + "".join(
-        f"{name:>10}" for name in
-        ("set", "position", "slot", "rule", "learned", "entropy", "ribbon")))  # fmt: skip
-    if options.solution:
-        measure_solution(options.solution, options.ages)
     if options.sets:
-        measure_sets(options.sets, options.ages or [120, 300, 600], options.end)
+        names = ("set", "position", "slot", "rule", "learned", "entropy", "ribbon")
+        print(f"{'':5}{'age':>6}{'states':>12}{'slots':>7}{'right':>8}"
+              + "".join(f"{name:>10}" for name in names))  # fmt: skip
+        measure_sets(options.sets, options.ages, options.end, options.random)
     if options.policy and options.games:
         measure_play(options.policy, options.games)
     elif options.policy:

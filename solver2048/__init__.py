@@ -12,15 +12,16 @@ _HOMES = {
     "ACTIONS": "shape",
     "SolveOptions": "options",
     "Solution": "solution",
-    "open_solution": "solution",
+    "open_solution": "opening",
     "parse_shape": "shape",
     "solve": "solver",
 }
 
 if TYPE_CHECKING:
+    from .opening import open_solution
     from .options import SolveOptions
     from .shape import ACTIONS, parse_shape
-    from .solution import Solution, open_solution
+    from .solution import Solution
     from .solver import solve
 
 

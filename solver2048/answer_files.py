@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, BinaryIO
@@ -61,15 +62,17 @@ class JsonLinesWriter(AnswerWriter):
             lines.numbers.tolist(),
             boards,
             batch.probe.ages.tolist(),
-            batch.probe.values.tolist(),
+            _value_texts(batch.probe.values),
             (batch.probe.best @ _BITS).tolist(),
             batch.probe.action_values.tolist(),
             batch.probe.rewards.tolist(),
             batch.probe.afterstate_values.tolist(),
         )
+        has_values = not np.isnan(batch.probe.values).all()  # those of a policy table all are
         rows = [
-            f'{{"line": {number}, "board": [{board}], "age": {age}, "value": {value!r}, '
-            f'"best": {best[which]}, "actions": {{{_action_texts(*terms)}}}}}\n'
+            f'{{"line": {number}, "board": [{board}], "age": {age}, "value": {value}, '
+            f'"best": {best[which]}, '
+            f'"actions": {{{_action_texts(*terms) if has_values else ""}}}}}\n'
             for number, board, age, value, which, *terms in zip(*columns, strict=True)
         ]
         for i, error in batch.errors.items():
@@ -124,7 +127,7 @@ def _columns(batch: AnsweredBatch) -> dict[str, list[Any]]:
         "line": batch.lines.numbers.tolist(),
         "board": _board_texts(batch, "{}", " ", " / "),
         "age": _masked(probe.ages, unknown),
-        "value": _masked(probe.values, unknown),
+        "value": _masked(probe.values, np.isnan(probe.values)),
         "best": _masked(np.array(names, dtype=object)[probe.best @ _BITS], unknown),
         **{
             name: _masked(column, np.isnan(column))
@@ -138,6 +141,10 @@ def _masked(array: NDArray[Any], is_missing: NDArray[np.bool_]) -> list[Any]:
     items = array.astype(object)
     items[is_missing] = None
     return list(items)
+
+
+def _value_texts(values: NDArray[np.float64]) -> list[str]:
+    return ["null" if math.isnan(value) else repr(value) for value in values.tolist()]
 
 
 def _action_texts(values: list[float], rewards: list[float], afters: list[float]) -> str:

@@ -38,7 +38,7 @@ class BoardValue:
 class Probe:
     """All that a solution says of n boards; actions in the order of `ACTIONS`.
 
-    ages : int64[n]; values : float64[n]
+    ages : int64[n]; values : float64[n]; of a policy table all values and rewards are NaN
     action_values, afterstate_values : float64[n, 4], NaN where an action is illegal
     rewards : float64[n, 4], 0 where an action is illegal
     best : bool[n, 4], the best actions, ties within the stored precision included

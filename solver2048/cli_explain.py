@@ -35,7 +35,7 @@ def explain(path: str, board: str, num_moves: int, num_spawns: int, max_states: 
     from .board import parse_board
     from .explanation import explain as explain_board
     from .explanation_format import explanation_json, format_explanation
-    from .solution import open_solution
+    from .opening import open_solution
 
     with open_solution(path, objective) as solution:
         explained = explain_board(

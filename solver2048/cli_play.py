@@ -37,8 +37,8 @@ def play(path: str, is_auto: bool, delay: float | None, seed: int | None, board:
         raise UsageError("to play takes a terminal; `play --auto` prints plain lines without one")
 
     from .board import parse_board
+    from .opening import open_solution
     from .played_game import PlayedGame
-    from .solution import open_solution
 
     with open_solution(path, objective) as solution:
         given = None if board is None else parse_board(board, solution.shape)

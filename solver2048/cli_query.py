@@ -54,7 +54,7 @@ def query(path: str, boards: tuple[str, ...], objective: str, as_json: bool, sou
     """
     if bool(boards) == (source is not None):
         raise UsageError("give either boards, or a file of them by --input")
-    from .solution import open_solution
+    from .opening import open_solution
 
     with open_solution(path, objective) as solution:
         if source is None:

@@ -30,7 +30,7 @@ def sample(path: str, per_age: int, seed: int, output: Path | None, objective: s
 
     The same seed gives the same states.
     """
-    from .solution import open_solution
+    from .opening import open_solution
     from .state_sample import sample_card, sample_states
     from .table_files import check_format, json_lines, write_table
 

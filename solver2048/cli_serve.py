@@ -37,7 +37,7 @@ def serve(paths: tuple[str, ...], host: str, port: int, as_json: bool) -> None:
         raise UsageError(
             f"{error.name} is not installed; run `python -m pip install 'solver2048[web]'`"
         ) from None
-    from .solution import open_solution
+    from .opening import open_solution
 
     with ExitStack() as stack:
         served: dict[str, ServedSolution] = {}

@@ -33,10 +33,10 @@ def simulate(path: str, num_games: int, seed: int, policy: str, start: str | Non
     Of several best actions the first of up, down, left, right is taken.
     """
     from .board import parse_board
+    from .opening import open_solution
     from .simulation import simulate as play_games
     from .simulation import summarize
     from .simulation_format import format_simulation
-    from .solution import open_solution
 
     with open_solution(path, objective) as solution:
         board = None if start is None else parse_board(start, solution.shape)

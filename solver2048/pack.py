@@ -46,8 +46,11 @@ def pack_policy(
     problem = Problem(shape, parse_objective(objective, shape), float(source.identity()["spawn4"]))
     options = SolveOptions(objective=objective, threads=threads, show_progress=show_progress)
     with lock or DirectoryLock(out), Workers(threads) as workers:
-        if source.path.resolve() == store.path.resolve():
-            raise UsageError(f"{out} is what is to be packed: choose another directory")
+        places = source.path.resolve(), store.path.resolve()
+        if places[0] == places[1] or places[0] in places[1].parents:
+            raise UsageError(
+                f"{out} is what is to be packed, or below it: choose another directory"
+            )
         if reach == REACHES[0]:
             return _pack_all(source, store, problem, options, workers)
         _begin(source, store, reach)

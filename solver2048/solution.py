@@ -1,33 +1,30 @@
-"""A solution opened for reading: values, actions and best actions of boards::
+"""A solution opened for reading: values, actions and best actions of boards.
 
-with open_solution("solutions/3x3") as solution:
-    solution.value("2 2 4 / . . . / . . 2")
+>>> with open_solution("solutions/3x3") as solution:  # doctest: +SKIP
+...     solution.value("2 2 4 / . . . / . . 2")
 """
 
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Iterator
 from types import TracebackType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .board import GivenBoard, format_board, parse_board, unpack_boards
+from .board import GivenBoard, parse_board
 from .board_values import ActionValue, BoardValue, Meta, Probe
-from .errors import NotSolved, UnreachableBoard
+from .errors import NotSolved
 from .kernels.answers import FINE, IMPOSSIBLE_AGE, NOT_ENUMERATED
 from .layer import LayerCounts
 from .layer_parts import AfterstatePart, LayerPart, afterstate_parts, state_parts
 from .layer_sets import LayerSets
-from .layer_values import Values, no_values
+from .layer_values import Values
 from .lookup import Answers, Lookup
 from .objective import Objective, parse_objective
-from .policy import NOT_STORED, PolicyTable
 from .questions import (
     as_tiles,
-    order_by_age,
     pack_board,
     pack_tiles,
     refuse,
@@ -213,113 +210,3 @@ class Solution:
         """All afterstates of an age, modulo the two flips, in parts, in the order of the index."""
         self.sets.layer_counts(age)
         return afterstate_parts(self._lookup, age)
-
-
-class Policy(Solution):
-    """A policy table: the best action of every state, no values.
-
-    Boards are assumed reachable: of others the answer means nothing, or is an UnreachableBoard
-    where the table shows it. All that needs values raises NotSolved.
-    """
-
-    def __init__(self, store: Store, objective: str = "score") -> None:
-        self.spawn4 = float(store.identity()["spawn4"])
-        self.sets = LayerSets(store)
-        self.shape = self.sets.shape
-        self.objective = parse_objective(objective, self.shape)
-        self.table = PolicyTable(store, self.shape, self.objective)
-        self._result = self.table.result
-        self._order = np.array(
-            [*(TRANSPOSED_ACTIONS if self.shape.is_transposed else range(4)), -1], dtype=np.int8
-        )
-
-    def __repr__(self) -> str:
-        return f"<Policy of {self.shape.name}, {self.objective.name}, {self.table.reach} states>"
-
-    def close(self) -> None:
-        """Let go of what was cached and of open files."""
-        self.sets.ids.release()
-        self.sets.store.close()
-
-    @functools.cached_property
-    def meta(self) -> Meta:
-        """Shape, rules, objective, and which states the policy is of."""
-        return {
-            "shape": self.shape.name,
-            "spawn4": self.spawn4,
-            "objective": self.objective.name,
-            "keep": "policy",
-            "reach": self.table.reach,
-        }
-
-    def policy(self, boards: ArrayLike) -> NDArray[np.int8]:
-        """Numbers of the stored actions in `ACTIONS`, of boards [n, rows, columns]; -1: game over.
-
-        Time O(n); boards are assumed reachable.
-        """
-        tiles = as_tiles(boards, self.shape)
-        packed = pack_tiles(tiles, self.shape, self.shape.top_age)
-        if packed.num_faults:
-            refuse_first(tiles, packed.faults, self.shape, self.shape.top_age)
-        order, stops = order_by_age(packed, self.shape)
-        numbers = np.empty(len(order), dtype=np.int8)
-        for half in np.flatnonzero(np.diff(stops, prepend=0)).tolist():
-            group = order[stops[half - 1] : stops[half]]
-            numbers[group] = self._numbers(2 * half, packed.codes[group])
-        return numbers
-
-    def _refuse(self, code: np.uint64) -> None:
-        shown = format_board(unpack_boards(np.array([code]), self.shape)[0])
-        raise UnreachableBoard(f"board {shown} is none of the states that this policy was made for")
-
-    def best_action(self, board: str | ArrayLike) -> str | None:
-        """The stored action; None on a terminal board."""
-        best = self.query(board).best
-        return best[0] if best else None
-
-    def query(self, board: str | ArrayLike | GivenBoard) -> BoardValue:
-        """The board and its action, in `best`; its value is NaN, `actions` are none."""
-        given = board if isinstance(board, GivenBoard) else parse_board(board, self.shape)
-        code, age = pack_board(given, self.shape)
-        number = int(self._numbers(age, np.array([code], dtype=np.uint64))[0])
-        if given.is_transposed and number >= 0:
-            number = TRANSPOSED_ACTIONS[number]
-        best = (ACTIONS[number],) if number >= 0 else ()
-        return BoardValue(given.rows, age, float("nan"), best, {})
-
-    def _numbers(self, age: int, codes: NDArray[np.uint64]) -> NDArray[np.int8]:
-        """Numbers of the stored actions of packed boards of an age, -1: game over."""
-        if not 4 <= age <= self.shape.top_age:
-            self._refuse(codes[0])
-        actions = self.table.actions(age, codes)
-        if actions.max() == NOT_STORED:
-            self._refuse(codes[actions.argmax()])
-        return self._order[actions]
-
-    def value(self, board: str | ArrayLike) -> float:
-        raise no_values(self.sets.store)
-
-    def actions(self, board: str | ArrayLike) -> dict[str, ActionValue | None]:
-        raise no_values(self.sets.store)
-
-    def probe(self, boards: ArrayLike, *, threads: int = 1, partial: bool = False) -> Probe:
-        raise no_values(self.sets.store)
-
-    @property
-    def ages(self) -> list[int]:
-        raise no_values(self.sets.store)
-
-    def layer(self, age: int) -> Iterator[LayerPart]:
-        raise no_values(self.sets.store)
-
-    def afterstates(self, age: int) -> Iterator[AfterstatePart]:
-        raise no_values(self.sets.store)
-
-
-def open_solution(path: str | os.PathLike[str], objective: str = "score") -> Solution:
-    """Open a solution, or a policy table, for reading, whatever its size.
-
-    Raises NoSolution, NotSolved.
-    """
-    store = Store(path)
-    return (Policy if store.keep == "policy" else Solution)(store, objective)

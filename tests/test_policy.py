@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import shutil
 
@@ -287,6 +289,30 @@ def test_values_are_not_in_the_table(packed):
         assert policy.meta["reach"] == "all"
 
 
+def test_streams_of_boards(packed, tmp_path):
+    """Actions of a file of boards, errors in their lines; values are nowhere."""
+    lines = ["2 2 4 / . . 2", "2 . / 2 . / 4 2", "2 4 8 / 4 8 2", "2 . . / . . .", "3 . . / . . 2"]
+    boards = tmp_path / "boards.txt"
+    boards.write_text("\n".join(lines))
+    result = run("query", packed("2x3"), "--input", boards, "--threads", "2")
+    assert result.exit_code == 4
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [row["best"] for row in rows] == ["down", "right", "", "", ""]
+    assert [row["error"] != "" for row in rows] == [False, False, False, True, True]
+    assert {row["value"] + row["up"] for row in rows} == {""}
+    result = run("query", packed("2x3"), "--input", boards, "--json")
+    records = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(r["value"], r["actions"]) for r in records[:3]] == [(None, {})] * 3
+    assert [r["best"] for r in records[:3]] == [["down"], ["right"], []]
+    single = json.loads(run("query", packed("2x3"), "--json", lines[0]).stdout)
+    assert {**single, "line": 1} == records[0]
+    with open_solution(packed("2x3")) as policy:
+        tiles = np.array([[[2, 2, 4], [0, 0, 2]], [[2, 0, 0], [0, 0, 0]]])
+        assert policy.probe(tiles, partial=True).is_known.tolist() == [True, False]
+        with pytest.raises(UnreachableBoard):
+            policy.probe(tiles)
+
+
 def test_commands(solved, packed, tmp_path):
     out = str(tmp_path / "p")
     run = CliRunner().invoke(
@@ -299,6 +325,13 @@ def test_commands(solved, packed, tmp_path):
     run = CliRunner().invoke(main, ["pack", out, "--policy", "--out", str(tmp_path / "q")])
     assert run.exit_code == 6
     assert "policy table already" in run.output
+    for place in (out, f"{out}/below"):
+        run = CliRunner().invoke(
+            main, ["pack", out, "--policy", "--reach", "optimal", "--out", place]
+        )
+        assert run.exit_code == 2
+        assert "choose another directory" in run.output
+    shutil.rmtree(f"{out}/below")
     run = CliRunner().invoke(main, ["verify", out])
     assert run.exit_code == 0
     assert "optimal from every start board" in run.output
