@@ -110,7 +110,7 @@ def measure_layer(problem: Problem, layer: StateValues, below: StateValues) -> N
     with Workers() as workers:
         masks = best_actions(problem, layer, below, workers)
         builder = PolicyBandBuilder(shape, Band(int(index.age), int(index.age)), {0: len(masks)})
-        builder.add(index, layer.states, masks)
+        builder.add(index, layer.states, masks, workers)
         arrays, record = builder.encode(workers)
     (facts,) = record["layers"]
     count, num_slots = facts["states"], int(index.num_slots)

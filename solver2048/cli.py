@@ -173,13 +173,17 @@ def counts(path: str, as_json: bool) -> None:
     show_default=True,
     help="Seed of the random choice of them.",
 )
+@click.option("--quiet", is_flag=True, help="Show no progress.")
 @_json_option
-def verify(path: str, level: str, share: float, sample: int, seed: int, as_json: bool) -> None:
+def verify(path: str, level: str, share: float, sample: int, seed: int, quiet: bool,
+           as_json: bool) -> None:  # fmt: skip
     """Check a solution: every file, set and count, and a sample of its values."""
     from .store import Store
     from .verify import verify as verify_store
 
-    findings = verify_store(Store(path), level=level, share=share, sample=sample, seed=seed)
+    findings = verify_store(
+        Store(path), level=level, share=share, sample=sample, seed=seed, show_progress=not quiet
+    )
     if as_json:
         click.echo(json.dumps({
             "ok": not findings.problems,

@@ -26,6 +26,7 @@ from .layer_index import (
 )
 from .objective import Objective
 from .shape import TRANSPOSED_ACTIONS, Shape
+from .store import Store
 from .stored_array import ArrayToWrite
 from .tables import build_tables
 from .workers import Workers
@@ -100,7 +101,7 @@ class _Layer:
 
 
 class PolicyBandBuilder:
-    """Collects the actions of a band's layers, in any order of ages, for `Store.write_band`.
+    """Collects the actions of a band's layers, in any order of ages, and stores them together.
 
     num_members : of each age, so that as many boards as wanted are there to learn from
     """
@@ -117,22 +118,37 @@ class PolicyBandBuilder:
         """Size before it is compressed."""
         return self._ranges[self._band.last][1] + NUM_WEIGHTS
 
-    def add(self, index: LayerIndex, members: NDArray[np.uint64], masks: NDArray[np.uint8]) -> None:
+    def add(
+        self,
+        index: LayerIndex,
+        members: NDArray[np.uint64],
+        masks: NDArray[np.uint8],
+        workers: Workers,
+    ) -> None:
         """Add a layer: the ranked bitmap of its members, and the actions that each may have.
 
         Masks become 0 where the action of the transpose is stored.
         """
-        num_states = len(masks)
         bitmap = members[::2].copy()
-        for start, stop, place in member_chunks(members):
-            codes = member_boards(self._shape, index, bitmap, start, stop)
-            is_turned = stored_boards(self._shape, index, codes)[2]
-            masks[place][is_turned] = 0
-            num_states -= int(is_turned.sum())
-            # A choice that depends on the board alone, not on how the work is cut.
-            chosen = (codes * HASH >> np.uint64(40)) < np.uint64(self._share * 2.0**24)
-            chosen &= masks[place] > 0
-            self._samples.append((codes[chosen], masks[place][chosen]))
+        chunks = member_chunks(members)
+        samples: list[Any] = [None] * len(chunks)
+        num_turned = np.zeros(len(chunks), dtype=np.int64)
+
+        def sample(first: np.uint64, last: np.uint64) -> None:
+            for number in range(int(first), int(last)):
+                start, stop, place = chunks[number]
+                codes = member_boards(self._shape, index, bitmap, start, stop)
+                is_turned = stored_boards(self._shape, index, codes)[2]
+                masks[place][is_turned] = 0
+                num_turned[number] = is_turned.sum()
+                # A choice that depends on the board alone, not on how the work is cut.
+                chosen = (codes * HASH >> np.uint64(40)) < np.uint64(self._share * 2.0**24)
+                chosen &= masks[place] > 0
+                samples[number] = codes[chosen], masks[place][chosen]
+
+        workers.run((len(chunks), sample), min_range=1)
+        self._samples += samples
+        num_states = len(masks) - int(num_turned.sum())
         self._layers[int(index.age)] = _Layer(index, members, masks, num_states)
 
     def _learned(self) -> NDArray[np.int8]:
@@ -167,6 +183,11 @@ class PolicyBandBuilder:
             CODES: ArrayToWrite("codes", codes), WEIGHTS: ArrayToWrite("codes", weights)
         }  # fmt: skip
         return arrays, {"layers": layers, "parents": {}}
+
+    def commit(self, store: Store, kind: str, workers: Workers) -> None:
+        """Write the band."""
+        arrays, record = self.encode(workers)
+        store.write_band(kind, self._band, arrays, record)
 
     def _encode_layer(
         self, layer: _Layer, weights: NDArray[np.int8], codes: NDArray[np.uint8], workers: Workers

@@ -44,18 +44,17 @@ class PolicyBandKeeper(BandKeeper):
 
     def __init__(self, keeper: PolicyKeeper, sets: LayerSets, band: Band, workers: Workers) -> None:
         self._kind, self._problem = keeper.kind, keeper.problem
-        self._band, self._workers = band, workers
+        self._workers = workers
         num_members = {age: sets.layer_counts(age).state_members for age in band.ages}
         self._builder = PolicyBandBuilder(keeper.problem.shape, band, num_members)
         self.num_bytes = self._builder.num_bytes
 
     def add(self, layer: StateValues, afterstates: StateValues, stored: StoredBand) -> None:
         masks = best_actions(self._problem, layer, afterstates, self._workers)
-        self._builder.add(layer.index, layer.states, masks)
+        self._builder.add(layer.index, layer.states, masks, self._workers)
 
     def commit(self, store: Store) -> None:
-        arrays, record = self._builder.encode(self._workers)
-        store.write_band(self._kind, self._band, arrays, record)
+        self._builder.commit(store, self._kind, self._workers)
 
 
 def best_actions(
@@ -67,7 +66,8 @@ def best_actions(
     """
     shape, index = problem.shape, layer.index
     tables = build_tables(shape)
-    potentials = problem.objective.potentials(shape)
+    row_potentials = np.zeros(1 << 16)
+    row_potentials[tables.rows] = problem.objective.potentials(shape)
     allowance = problem.objective.arithmetic_allowance(shape)
     masks = np.empty(int(layer.states[-1]), dtype=np.uint8)
     bitmap = layer.states[::2].copy()
@@ -76,10 +76,10 @@ def best_actions(
     def choose(first: np.uint64, last: np.uint64) -> None:
         for start, stop, place in chunks[int(first) : int(last)]:
             codes = member_boards(shape, index, bitmap, start, stop)
-            slots = np.empty((len(codes), 4), dtype=np.uint64)
+            moved = np.empty((len(codes), 4), dtype=np.uint64)
             optimal_actions_into(
-                tables, index, potentials, allowance, afterstates.states, afterstates.values,
-                codes, slots, np.empty((len(codes), 4)), masks[place],
+                tables, index, row_potentials, allowance, afterstates.states, afterstates.values,
+                codes, moved, np.empty_like(moved), np.empty(4), masks[place],
             )  # fmt: skip
 
     workers.run((len(chunks), choose), min_range=1)

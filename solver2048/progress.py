@@ -92,10 +92,10 @@ class Progress:
         elapsed = time.monotonic() - self._started
         # Work, unlike ages, takes about the same time wherever the pass is.
         left = elapsed * (self._total - self._done) / max(self._done, 1e-9)
-        status = (
-            f"age {age}, {self._states / max(elapsed, 1e-9) / 1e6:.1f} M states/s, "
-            f"{peak_memory_bytes() / 1e6:,.0f} MB"
-        )
+        status = f"age {age}, "
+        if self._states:
+            status += f"{self._states / max(elapsed, 1e-9) / 1e6:.1f} M states/s, "
+        status += f"{peak_memory_bytes() / 1e6:,.0f} MB"
         # The first layers are all overhead: an estimate from them would say years.
         if elapsed < 2.0 or self._done < 1e-6 * self._total:
             return status

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from . import catalogue
 from .band_builder import NAMES
 from .band_reader import MANIFEST
 from .bands import bands_of
-from .catalogue import read_catalogue
 from .errors import SolutionDamaged, UsageError
-from .files import parse_record, read_file
 from .findings import Findings, Problem
 from .kept_records import COUNTS, record_name, sound_records
 from .kernels.members import count_members, count_missing_images
@@ -25,11 +23,13 @@ from .lock import SOLUTION_NAME
 from .objective import parse_objective
 from .options import DEFAULT_SAMPLE, DEFAULT_SHARE, LEVELS
 from .policy_bands import CODES, WEIGHTS, policy_kind
+from .progress import Progress
 from .records import OBJECTIVE, RESULT, SETS
 from .report import check_published, make_report
 from .solution import Solution
 from .store import Store
 from .tables import build_tables
+from .verify_catalogues import check_catalogue, check_strays, note_strays
 from .verify_policy import check_policy
 from .verify_values import check_values
 
@@ -42,6 +42,7 @@ def verify(
     share: float = DEFAULT_SHARE,
     seed: int = 0,
     only: Collection[str] | None = None,
+    show_progress: bool = False,
 ) -> Findings:
     """Check a solution, at one of the `LEVELS`; each checks all that the ones before do.
 
@@ -65,24 +66,37 @@ def verify(
     except SolutionDamaged as error:
         findings.problems.append(Problem(SOLUTION_NAME, error))
         return findings
-    bands = _BandCheck(store, LEVELS.index(level), share, seed, only)
     kinds = store.value_kinds()
-    set_bands = _check_sets(store, findings, bands)
-    for kind in kinds:
-        _check_values_kind(store, findings, bands, kind, set_bands)
-    _check_strays(store, findings, kinds)
+    is_long = show_progress and LEVELS.index(level) >= LEVELS.index("full")
+    num_bytes = sum(_kind_bytes(store, kind) for kind in [SETS, *kinds]) if is_long else 0
+    with Progress("verify", num_bytes, enabled=is_long) as progress:
+        bands = _BandCheck(store, LEVELS.index(level), share, seed, only, progress)
+        set_bands = _check_sets(store, findings, bands)
+        for kind in kinds:
+            _check_values_kind(store, findings, bands, kind, set_bands)
+    check_strays(store, findings, kinds)
     if level == LEVELS[-1] and not findings.problems:
         for kind in kinds:
-            findings.attempt(kind, functools.partial(_check_meaning, store, kind, sample, seed))
+            check = functools.partial(_check_meaning, store, kind, sample, seed, show_progress)
+            findings.attempt(kind, check)
     return findings
+
+
+def _kind_bytes(store: Store, kind: str) -> int:
+    """Bytes of the arrays of a kind, as far as manifests are sound."""
+    num_bytes = 0
+    for band in bands_of(stored_shape(store)):
+        with contextlib.suppress(SolutionDamaged):
+            num_bytes += sum(store.stored_bytes(kind, band).values())
+    return num_bytes
 
 
 class _BandCheck:
     """How much of a band is checked."""
 
     def __init__(self, store: Store, depth: int, share: float, seed: int,
-                 only: Collection[str] | None) -> None:  # fmt: skip
-        self._store = store
+                 only: Collection[str] | None, progress: Progress) -> None:  # fmt: skip
+        self._store, self._progress = store, progress
         self._is_sampled = depth == LEVELS.index("sampled")
         self._is_full = depth >= LEVELS.index("full")
         self._share = share
@@ -96,6 +110,8 @@ class _BandCheck:
         """Check a band's files, or some chunks of its arrays of the given names."""
         if self.is_full(kind, band):
             self._store.check_band(kind, band)
+            num_bytes = sum(self._store.stored_bytes(kind, band).values())
+            self._progress.advance(band.last, float(num_bytes), 0)
             return
         self._store.check_files(kind, band)
         for name in names if self._is_sampled else ():
@@ -117,14 +133,14 @@ def _check_sets(store: Store, findings: Findings, bands: _BandCheck) -> list[Ban
     for band in sound:
         check = functools.partial(_check_set_band, sets, band, bands)
         findings.attempt(f"{SETS}/{band.name}", check)
-        _note_strays(store, findings, store.stray_files(SETS, band))
+        note_strays(store, findings, store.stray_files(SETS, band))
         _check_parents(store, findings, SETS, band)
     # Where sets are not kept, all counts are there once there is a result.
     reach = shape.top_age + 2 if _needs_all_counts(store) else sets.max_age
     expected = [b for b in bands_of(shape) if b.first < reach and b not in kept]
     _check_gaps(store, findings, SETS, COUNTS if store.drops_sets else None, expected)
     is_complete = sets.max_age == shape.top_age and sound == list(bands_of(shape))
-    _check_catalogue(store, findings, SETS, is_complete and not store.drops_sets)
+    check_catalogue(store, findings, SETS, is_complete and not store.drops_sets)
     findings.checks.append(f"{SETS}: ages 4 to {sets.max_age} of {shape.top_age}")
     return sound
 
@@ -151,7 +167,7 @@ def _check_values_kind(
     for band in () if starts_alone else sound:
         check = functools.partial(bands.check_bytes, kind, band, names)
         findings.attempt(f"{kind}/{band.name}", check)
-        _note_strays(store, findings, store.stray_files(kind, band))
+        note_strays(store, findings, store.stray_files(kind, band))
         if band in set_bands:
             _check_parents(store, findings, kind, band)
     result = f"{kind}/{RESULT}"
@@ -165,7 +181,7 @@ def _check_values_kind(
     lowest = every[0] if is_finished else None if is_upward else min(sound, default=None)
     expected = [b for b in every if ((lowest and b > lowest) or is_finished) and b not in sound]
     _check_gaps(store, findings, kind, kind if starts_alone else None, expected)
-    _check_catalogue(store, findings, kind, is_finished and sound == every and not starts_alone)
+    check_catalogue(store, findings, kind, is_finished and sound == every and not starts_alone)
     state = "complete" if is_finished else "not complete yet"
     findings.checks.append(f"{kind}: {len(sound)} of {len(every)} bands, {state}")
 
@@ -245,74 +261,16 @@ def _check_set_band(sets: LayerSets, band: Band, bands: _BandCheck) -> str:
     return f"{SETS}/{band.name}: files, members and counts agree"
 
 
-def _check_meaning(store: Store, kind: str, sample: int, seed: int) -> str:
+def _check_meaning(store: Store, kind: str, sample: int, seed: int, show_progress: bool) -> str:
     """The values of an objective, read as anybody reads them, and the figures that came of them."""
     record = store.read_record(f"{kind}/{OBJECTIVE}") or {}
     if store.drops_sets:
         objective = parse_objective(str(record["objective"]), stored_shape(store))
         check_published(make_report(LayerSets(store), objective))
     if store.keep == "policy":
-        return check_policy(Store(store.path), str(record["objective"]))
+        return check_policy(Store(store.path), str(record["objective"]), show_progress)
     if store.keeps_start_alone:
         return f"{kind}: figures agree with the published ones"
     with Solution(Store(store.path), str(record["objective"])) as solution:
         check_published(make_report(solution.sets, solution.objective))
         return check_values(solution, sample, seed)
-
-
-# --- catalogues and strays --------------------------------------------------------------------
-
-
-def _check_catalogue(store: Store, findings: Findings, kind: str, is_complete: bool) -> None:
-    name = f"{kind}/{catalogue.NAME}"
-    if (store.path / name).exists():
-        findings.attempt(name, functools.partial(_compare_catalogue, store, findings, kind))
-    elif is_complete:
-        findings.add(name, f"{store.path / name} is missing, though all bands are there")
-
-
-def _compare_catalogue(store: Store, findings: Findings, kind: str) -> str:
-    """Compare a catalogue that is sound in itself with what lies on the disk."""
-    path = store.path / kind / catalogue.NAME
-    parts = read_catalogue(path)
-    own = SOLUTION_NAME if kind == SETS else OBJECTIVE
-    expected = {own, *(f"{band.name}/{MANIFEST}" for band in bands_of(stored_shape(store)))}
-    for name in sorted(expected - set(parts)):
-        raise SolutionDamaged(f"{path} lacks {name}")
-    record = parse_record(parts[own], f"{path}, {own}")
-    if record.get("identity") != store.kind_identity(kind):
-        raise SolutionDamaged(f"{path} is of another solution")
-    for name, stored in parts.items():
-        file = name if name == SOLUTION_NAME else f"{kind}/{name}"
-        try:
-            agrees = read_file(store.path / file) == stored
-            message = f"{store.path / file} is not as in {kind}/{catalogue.NAME}"
-        except SolutionDamaged as error:
-            agrees, message = False, str(error)
-        if not agrees:
-            is_in_band = file.startswith(f"{kind}/") and "/" in name
-            subject = f"{kind}/{name.split('/')[0]}" if is_in_band else file
-            findings.add(subject, message, otherwise=f"{kind}/{catalogue.NAME}")
-    return f"{kind}/{catalogue.NAME}: agrees with the files"
-
-
-def _check_strays(store: Store, findings: Findings, kinds: list[str]) -> None:
-    """Files and directories that nothing accounts for."""
-    ours = {f"{kind}/{band.name}" for kind in [SETS, *kinds]
-            for band in bands_of(stored_shape(store))}  # fmt: skip
-    ours |= {f"{kind}/{catalogue.NAME}" for kind in [SETS, *kinds]}
-    ours |= {f"{kind}/{name}" for kind in kinds for name in (OBJECTIVE, RESULT)}
-    objectives = [*store.record_names("values/*"), *store.record_names("policy/*")]
-    ours |= {name for name in objectives if (store.path / name).is_dir()}
-    kept_kinds = [COUNTS, *(kinds if store.keeps_start_alone else [])] if store.drops_sets else []
-    ours |= {record_name(kind, band) for kind in kept_kinds
-             for band in bands_of(stored_shape(store))}  # fmt: skip
-    patterns = (f"{SETS}/*", f"{COUNTS}/*", "values/*", "values/*/*", "policy/*", "policy/*/*")
-    for pattern in patterns:
-        names = store.record_names(pattern)
-        _note_strays(store, findings, [name for name in names if name not in ours])
-
-
-def _note_strays(store: Store, findings: Findings, names: list[str]) -> None:
-    for name in names:
-        findings.add(name, f"{store.path / name} does not belong there")

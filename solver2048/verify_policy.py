@@ -19,7 +19,7 @@ TOLERANCE = 1e-9
 """Relative: actions that tie up to rounding may differ in what they earn by as much."""
 
 
-def check_policy(store: Store, objective_name: str) -> str:
+def check_policy(store: Store, objective_name: str, show_progress: bool = False) -> str:
     """Evaluate a finished policy exactly where the board is small; returns what was found.
 
     Raises SolutionDamaged.
@@ -33,7 +33,8 @@ def check_policy(store: Store, objective_name: str) -> str:
         return f"{table.kind}: {shape.name} is too large to evaluate exactly"
     problem = Problem(shape, objective, float(store.identity()["spawn4"]))
     with Workers() as workers:
-        found = evaluate_packed(problem, table.actions, workers)["start_boards"]
+        result = evaluate_packed(problem, table.actions, workers, show_progress=show_progress)
+    found = result["start_boards"]
     for board, value in table.result["start_boards"].items():
         if not abs(found[board] - value) <= TOLERANCE * abs(value):
             raise SolutionDamaged(

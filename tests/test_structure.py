@@ -55,6 +55,7 @@ ORDER = [
     ["opening"],
     ["answer_files"],
     ["verify_values", "verify_policy", "state_sample", "policies", "game_totals"],
+    ["verify_catalogues"],
     ["verify", "prospects", "simulation", "games"],
     ["repair", "simulation_format", "explanation", "games_format"],
     ["explanation_format", "played_game", "overview"],

@@ -17,13 +17,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from elias_fano.bits import EIGHT, FOUR, ONE, SIX, TWO, WORD_MASK, ZERO, trailing_zeros
+from elias_fano.bits import EIGHT, FOUR, ONE, SIX, TWO, WORD_MASK, ZERO, prefetch, trailing_zeros
 from elias_fano.jit import inlined, kernel
 from elias_fano.ranked import rank_at
 
 from ..tables import MIRROR_SHIFT, RANK_MASK
-from .actions import ILLEGAL, action_values_into
-from .moves import board_potential, moved_board, row_ordinal
+from .moves import board_potential, horizontal_move, moved_board, row_ordinal, vertical_move
 from .slots import (
     CELL_MASK,
     ROW0_SHIFT,
@@ -45,6 +44,7 @@ NO_ACTION = np.uint8(4)
 """In place of the action of a terminal board."""
 NOT_STORED = np.uint8(5)
 """In place of an action that is illegal: the board is none of those the table was made for."""
+NO_KEY = np.int64(-(1 << 62))
 
 BYTE_MASK = np.uint64(255)
 CODE_SHIFT = ONE
@@ -71,57 +71,84 @@ def pattern_at(code, number):
 
 
 @inlined
-def order_actions(tables, weights, code, keys):
-    """Fill `keys` with the legal actions of a packed board, the predicted one first; their number.
+def action_keys(tables, weights, code, keys):
+    """Fill `keys`, int64[4], with what the predictor orders the actions of a packed board by.
 
-    keys : int64[4]; `key_action` gives the action of each
+    The predicted one has the greatest; `NO_KEY` where an action is illegal.
     """
-    count = 0
     for action in range(4):
         moved = moved_board(tables, code, action)
-        if moved == code:
-            continue
-        score = np.int64(0)
-        for number in range(NUM_PATTERNS):
-            score += np.int64(weights[pattern_at(moved, np.uint64(number))])
-        key = score * 4 + 3 - action
-        place = count
-        while place > 0 and keys[place - 1] < key:
-            keys[place] = keys[place - 1]
-            place -= 1
-        keys[place] = key
-        count += 1
-    return count
+        keys[action] = NO_KEY
+        if moved != code:
+            score = np.int64(0)
+            for number in range(NUM_PATTERNS):
+                score += np.int64(weights[pattern_at(moved, np.uint64(number))])
+            keys[action] = score * 4 + 3 - action
 
 
 @inlined
-def key_action(key):
-    return 3 - (key & 3)
+def rank_of(keys, key):
+    """How many actions come before the one of a key."""
+    return (
+        np.int64(keys[0] > key) + np.int64(keys[1] > key)
+        + np.int64(keys[2] > key) + np.int64(keys[3] > key)
+    )  # fmt: skip
 
 
 @kernel
 def optimal_actions_into(
-    tables, index, potentials, allowance, afterstates, values, codes, slots, action_values, masks
+    tables,
+    index,
+    row_potentials,
+    allowance,
+    afterstates,
+    values,
+    codes,
+    moved,
+    places,
+    worths,
+    masks,
 ):
     """Fill `masks`, uint8[n], with the best actions of states: bit i for action i, 0 if terminal.
 
-    potentials : float64[num_rows], by ordinal, of the objective
+    In three loops, as `actions.action_values_into`: some thousand boards a call are best.
+
+    row_potentials : float64[2^16], by row, of the objective
     allowance : actions whose values differ by no more tie
     afterstates, values : ranked bitmap of the layer, and its values v
-    codes : uint64[n]; slots, action_values : scratch, [n, 4] each
+    codes : uint64[n]; moved, places, worths : scratch, uint64[n, 4] twice and float64[4]
     """
-    action_values_into(tables, index, afterstates, values, codes, slots, action_values)
     for i in range(len(codes)):
-        best = -np.inf
+        code = codes[i]
+        row0 = code >> ROW0_SHIFT
+        row1 = code >> ROW1_SHIFT & ROW_MASK
+        row2 = code & ROW_MASK
+        for direction in range(TWO):
+            moved[i, direction] = vertical_move(tables, row0, row1, row2, direction)
+            moved[i, TWO + direction] = horizontal_move(tables, row0, row1, row2, direction)
         for action in range(4):
-            if slots[i, action] != ILLEGAL:
-                moved = moved_board(tables, codes[i], action)
-                action_values[i, action] += board_potential(tables, potentials, moved)
-                best = max(best, action_values[i, action])
+            # Of an illegal move the slot is one all the same, and its value is not looked at.
+            places[i, action] = canonical_code_slot(tables, index, moved[i, action])
+            prefetch(afterstates, places[i, action] >> SIX << ONE)
+    for i in range(len(codes)):
+        for action in range(4):
+            if moved[i, action] != codes[i]:
+                places[i, action] = rank_at(afterstates, places[i, action])
+                prefetch(values, places[i, action])
+    for i in range(len(codes)):
+        for action in range(4):
+            board = moved[i, action]
+            worths[action] = -np.inf
+            if board != codes[i]:
+                worths[action] = values[places[i, action]] + (
+                    row_potentials[board >> ROW0_SHIFT]
+                    + row_potentials[board >> ROW1_SHIFT & ROW_MASK]
+                    + row_potentials[board & ROW_MASK]
+                )
+        best = max(max(worths[0], worths[1]), max(worths[2], worths[3]))
         mask = 0
         for action in range(4):
-            if slots[i, action] != ILLEGAL and action_values[i, action] >= best - allowance:
-                mask |= 1 << action
+            mask |= (worths[action] > -np.inf and worths[action] >= best - allowance) << action
         masks[i] = mask
 
 
@@ -199,11 +226,12 @@ def encode_actions(tables, index, members, masks, weights, codes, keys, start, s
                 continue
             while index.block_base[block + ONE] <= slot:
                 block += ONE
-            code = slot_code(tables, index, block, slot)
-            count = order_actions(tables, weights, code, keys)
-            rank = 0
-            while rank < count - 1 and not mask >> key_action(keys[rank]) & 1:
-                rank += 1
+            action_keys(tables, weights, slot_code(tables, index, block, slot), keys)
+            chosen = NO_KEY
+            for action in range(4):
+                if mask >> action & 1:
+                    chosen = max(chosen, keys[action])
+            rank = rank_of(keys, chosen)
             codes[slot >> TWO] |= np.uint64(rank) << ((slot & CODE_MASK) << CODE_SHIFT)
             num_predicted += np.uint64(rank == 0)
             num_with_action += ONE
@@ -240,14 +268,12 @@ def actions_into(tables, index, weights, boards, slots, codes, keys, actions):
     """
     for i in range(len(boards)):
         canonical = slot_code(tables, index, find_block(index, slots[i]), slots[i])
-        count = order_actions(tables, weights, canonical, keys)
-        rank = codes[i] >> ((slots[i] & CODE_MASK) << CODE_SHIFT) & CODE_MASK
-        if count == 0:
-            actions[i] = NO_ACTION
-        elif rank >= count:
-            actions[i] = NOT_STORED
-        else:
-            action = key_action(keys[rank])
+        action_keys(tables, weights, canonical, keys)
+        rank = np.int64(codes[i] >> ((slots[i] & CODE_MASK) << CODE_SHIFT) & CODE_MASK)
+        actions[i] = NO_ACTION if rank_of(keys, NO_KEY) == 0 else NOT_STORED
+        for action in range(4):
+            if keys[action] == NO_KEY or rank_of(keys, keys[action]) != rank:
+                continue
             # A flip of the rows' order leaves left and right alone, that of the cells up and down.
             other = _mirrored(tables, boards[i]) if action < 2 else _flipped(boards[i])
             is_kept = boards[i] == canonical or other == canonical
