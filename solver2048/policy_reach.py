@@ -97,11 +97,9 @@ def reach_pass(table: PolicyTable, store: Store, options: SolveOptions, workers:
             if not store.is_done(kind, band):
                 builder = PolicyBandBuilder(shape, band, num_members)
                 for layer in reached:
-                    builder.add(
-                        table.index(layer.age), layer.states, _masks(layer.actions), workers
-                    )
-                arrays, record = builder.encode(workers)
-                writer.submit(functools.partial(store.write_band, kind, band, arrays, record))
+                    masks = _masks(layer.actions)
+                    builder.add(table.index(layer.age), layer.states, masks, workers)
+                writer.submit(functools.partial(builder.commit, store, kind, workers))
             progress.advance(band.last, 1, sum(num_members.values()))
     result = {**(table.result or {}), "identity": store.kind_identity(kind)}
     result.pop("sha256", None)

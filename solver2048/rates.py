@@ -128,9 +128,9 @@ FORWARD = PassRates(
 BACKWARD = PassRates(
     kernels=Cost(0.5e-9, 48e-9, 28e-9, 1e-3), serial=Cost(3e-9, 0, 8e-9), writing=Cost(0, 0, 22e-9)
 )
-CHOOSING = Cost(0, 108e-9, 0, 0)
-"""Of a backward pass that keeps the best actions: choosing them, on all threads."""
-LEARNING = Cost(0.5e-9, 200e-9, 0, 0)
+CHOOSING = Cost(state=150e-9)
+"""Of a backward pass that keeps the best actions: choosing and encoding them."""
+LEARNING = Cost(slot=6e-9, state=10e-9)
 """Learning to predict them, and writing them."""
 
 
