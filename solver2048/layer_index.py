@@ -91,13 +91,15 @@ def slot_boards(shape: Shape, index: LayerIndex, slots: NDArray[np.uint64]) -> N
 def transposed_boards(shape: Shape, codes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Packed square boards, transposed."""
     transposed = np.empty_like(codes)
-    rearrange_cells(codes, *_transposition(shape), transposed)
+    rearrange_cells(codes, *transposition(shape), transposed)
     return transposed
 
 
 @functools.cache
-def _transposition(shape: Shape) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Where cells of a square board lie, and where in its transpose."""
+def transposition(shape: Shape) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Where cells of a square board lie, and where in its transpose; none of any other."""
+    if not shape.is_square:
+        return np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint64)
     sources = np.array(shape.cell_shifts, dtype=np.uint64)
     side = shape.num_rows
     return sources, np.ascontiguousarray(sources.reshape(side, side).T).ravel()

@@ -18,7 +18,7 @@ from .kernels.policy import NO_ACTION, NOT_STORED, NUM_WEIGHTS, actions_into
 from .layer import Band
 from .layer_index import LayerIndex, build_layer_index
 from .objective import Objective
-from .policy_bands import CODES, TURNED, WEIGHTS, code_ranges, policy_kind, stored_boards
+from .policy_bands import CODES, WEIGHTS, code_ranges, policy_kind, stored_boards
 from .records import OBJECTIVE, RESULT
 from .shape import Shape
 from .store import Store
@@ -69,10 +69,10 @@ class PolicyTable:
         codes = stored[place : place + 1] if len(places) == 1 else stored.take(places)
         actions = np.empty(len(boards), dtype=np.uint8)
         actions_into(
-            tables, index, self._weights(band), boards, slots, codes, np.empty(4, dtype=np.int64),
-            actions,
+            tables, index, self._weights(band), boards, slots, is_turned, codes,
+            np.empty(4, dtype=np.int64), actions,
         )  # fmt: skip
-        return np.where(is_turned, TURNED[actions], actions)
+        return actions
 
     def index(self, age: int) -> LayerIndex:
         return self._index(age)

@@ -10,22 +10,16 @@ from numpy.typing import NDArray
 
 from .bands import slots_per_age
 from .kernels.policy import (
-    NO_ACTION,
-    NOT_STORED,
     NUM_PATTERNS,
     NUM_WEIGHTS,
     encode_actions,
     learn,
 )
+from .kernels.slots import lesser_into
 from .layer import Band
-from .layer_index import (
-    LayerIndex,
-    board_slots,
-    member_boards,
-    transposed_boards,
-)
+from .layer_index import LayerIndex, member_boards, transposition
 from .objective import Objective
-from .shape import TRANSPOSED_ACTIONS, Shape
+from .shape import Shape
 from .store import Store
 from .stored_array import ArrayToWrite
 from .tables import build_tables
@@ -44,9 +38,6 @@ CHUNK_WORDS = 1 << 8
 """Some thousand boards: what the kernels' scratch holds stays in the cache."""
 
 HASH = np.uint64(0x9E3779B97F4A7C15)
-
-TURNED = np.array([*TRANSPOSED_ACTIONS, NO_ACTION, NOT_STORED], dtype=np.uint8)
-"""For what a table says of a square board, what it says of the transpose."""
 
 
 def policy_kind(objective: Objective) -> str:
@@ -69,13 +60,12 @@ def stored_boards(
     They are the same but for square boards: of a board and its transpose, the one with the lesser
     slot has the action of both.
     """
-    slots = board_slots(shape, index, codes)
-    if not shape.is_square:
-        return codes, slots, np.zeros(len(codes), dtype=bool)
-    transposed = transposed_boards(shape, codes)
-    others = board_slots(shape, index, transposed)
-    is_turned = others < slots
-    return np.where(is_turned, transposed, codes), np.minimum(slots, others), is_turned
+    boards, slots = np.empty_like(codes), np.empty_like(codes)
+    is_turned = np.empty(len(codes), dtype=bool)
+    lesser_into(
+        build_tables(shape), index, *transposition(shape), codes, boards, slots, is_turned
+    )  # fmt: skip
+    return boards, slots, is_turned
 
 
 def member_chunks(ranks: NDArray[np.uint64]) -> list[tuple[int, int, slice]]:

@@ -21,12 +21,16 @@ from .kernels.slots import mark_slots
 from .layer_index import board_slots, build_layer_index, member_boards, transposed_boards
 from .options import SolveOptions
 from .policy import PolicyTable
-from .policy_bands import TURNED, PolicyBandBuilder, member_chunks
+from .policy_bands import PolicyBandBuilder, member_chunks
 from .progress import Progress
 from .records import RESULT
+from .shape import TRANSPOSED_ACTIONS
 from .store import Store
 from .tables import build_tables
 from .workers import Workers
+
+TURNED = np.array([*TRANSPOSED_ACTIONS, NO_ACTION, NOT_STORED], dtype=np.uint8)
+"""For what a table says of a square board, what it says of the transpose."""
 
 
 @dataclass(frozen=True)

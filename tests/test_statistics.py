@@ -246,7 +246,7 @@ def test_stats_command(solved, tmp_path):
     assert run("stats").exit_code == 2
     assert run("stats", tmp_path / "nowhere").exit_code == 6
     solve("2x2", tmp_path / "policy", SolveOptions(keep="policy"))
-    assert "no sets and no counts" in run("stats", tmp_path / "policy").stderr
+    assert "is a policy table" in run("stats", tmp_path / "policy").stderr
     result = run("stats", path, "--output", tmp_path / "s.xlsx")
     assert result.exit_code == 2
     assert "must end in .csv, .jsonl, .parquet" in result.stderr

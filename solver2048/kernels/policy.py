@@ -259,10 +259,11 @@ def _flipped(code):
 
 
 @kernel
-def actions_into(tables, index, weights, boards, slots, codes, keys, actions):
+def actions_into(tables, index, weights, boards, slots, is_turned, codes, keys, actions):
     """Fill `actions`, uint8[n], with the stored action of every board, in any orientation.
 
-    slots : canonical indices of the boards; codes : uint8[n], the byte that holds each slot's code
+    slots : canonical indices of the boards; is_turned : where the action of the transpose is wanted
+    codes : uint8[n], the byte that holds each slot's code
     keys : int64[4], scratch
     `NO_ACTION` on a terminal board, `NOT_STORED` where the code is that of an illegal action.
     """
@@ -277,7 +278,7 @@ def actions_into(tables, index, weights, boards, slots, codes, keys, actions):
             # A flip of the rows' order leaves left and right alone, that of the cells up and down.
             other = _mirrored(tables, boards[i]) if action < 2 else _flipped(boards[i])
             is_kept = boards[i] == canonical or other == canonical
-            actions[i] = action if is_kept else action ^ 1
+            actions[i] = action ^ (not is_kept) ^ (is_turned[i] << 1)
 
 
 @kernel

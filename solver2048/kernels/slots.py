@@ -179,14 +179,40 @@ def slots_into(tables, index, codes, slots):
         slots[i] = canonical_code_slot(tables, index, codes[i])
 
 
+@inlined
+def _rearranged(code, sources, targets):
+    board = ZERO
+    for j in range(len(sources)):
+        board |= (code >> sources[j] & CELL_MASK) << targets[j]
+    return board
+
+
 @kernel
 def rearrange_cells(codes, sources, targets, rearranged):
     """Fill `rearranged` with boards whose cells are moved; bit positions, from and to."""
     for i in range(len(codes)):
-        board = ZERO
-        for j in range(len(sources)):
-            board |= (codes[i] >> sources[j] & CELL_MASK) << targets[j]
-        rearranged[i] = board
+        rearranged[i] = _rearranged(codes[i], sources, targets)
+
+
+@kernel
+def lesser_into(tables, index, sources, targets, codes, lesser, slots, is_other):
+    """Of every board and the one with its cells moved, the one with the lesser canonical index.
+
+    sources, targets : bit positions of the cells; none where boards are taken as they are
+    lesser : uint64[n], the boards taken; slots : uint64[n], their indices
+    is_other : bool[n], whether it is the one with its cells moved
+    """
+    for i in range(len(codes)):
+        lesser[i] = codes[i]
+        slots[i] = canonical_code_slot(tables, index, codes[i])
+        is_other[i] = False
+        if len(sources) > 0:
+            other = _rearranged(codes[i], sources, targets)
+            slot = canonical_code_slot(tables, index, other)
+            if slot < slots[i]:
+                lesser[i] = other
+                slots[i] = slot
+                is_other[i] = True
 
 
 @kernel
