@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from .bands import slots_per_age
 from .cache import Cache
 from .decoded_layer import DecodedLayer, decode_layer, forecast_bytes, layer_bytes
-from .errors import SolutionDamaged
+from .errors import NotSolved, SolutionDamaged
 from .kernels.answers import (
     MOVE_MISSING,
+    NOT_ENUMERATED,
     SCRATCH_SHAPE,
     UNREACHABLE,
     answer_unknown_into,
@@ -120,26 +121,34 @@ class Lookup:
         self._answer_age(age, np.array([code], dtype=np.uint64), self._first, 1, answers)
         return answers
 
-    def answer(self, packed: Packed, num_threads: int = 1) -> Answers:
-        """Answer boards, in time linear in their number; faults of any other than these stay."""
+    def answer(self, packed: Packed, num_threads: int = 1, *, partial: bool = False) -> Answers:
+        """Answer boards, in time linear in their number; faults of any other than these stay.
+
+        partial : boards of ages that have no values yet are `NOT_ENUMERATED`, and end nothing
+        """
         answers = _empty_answers(packed.faults)
-        if packed.num_faults:
-            answer_unknown_into(answers)
         order, stops = order_by_age(packed, self.shape)
 
         def work(pieces: list[tuple[int, int, int, int]]) -> None:
             for age, size, start, stop in pieces:
-                self._answer_age(age, packed.codes, order[start:stop], size, answers)
+                try:
+                    self._answer_age(age, packed.codes, order[start:stop], size, answers)
+                except NotSolved:
+                    if not partial:
+                        raise
+                    answers.faults[order[start:stop]] = NOT_ENUMERATED
 
         pieces = list(_pieces(stops))
         if num_threads == 1 or len(pieces) < 2:
             work(pieces)
-            return answers
-        with ThreadPoolExecutor(num_threads) as pool:
-            step = -(-len(pieces) // (num_threads * PIECES_PER_THREAD))
-            parts = [pieces[i : i + step] for i in range(0, len(pieces), step)]
-            # Listed, so that an error of a part is raised here.
-            list(pool.map(work, parts))
+        else:
+            with ThreadPoolExecutor(num_threads) as pool:
+                step = -(-len(pieces) // (num_threads * PIECES_PER_THREAD))
+                parts = [pieces[i : i + step] for i in range(0, len(pieces), step)]
+                # Listed, so that an error of a part is raised here.
+                list(pool.map(work, parts))
+        if packed.num_faults or partial:
+            answer_unknown_into(answers)
         return answers
 
     def _answer_age(

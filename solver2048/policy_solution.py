@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .board import GivenBoard, format_board, parse_board, unpack_boards
 from .board_values import ActionValue, BoardValue, Meta, Probe
-from .errors import UnreachableBoard
+from .errors import NotSolved, UnreachableBoard
 from .layer_parts import AfterstatePart, LayerPart
 from .layer_sets import LayerSets
 from .layer_values import no_values
@@ -72,7 +72,7 @@ class Policy(Solution):
         """
         tiles = as_tiles(boards, self.shape)
         packed = self._packed(tiles, partial=False)
-        numbers = self._answer(packed, 1)
+        numbers = self._answer(packed, 1, partial=False)
         if (numbers == UNKNOWN).any():
             self._refuse(packed.codes[numbers.argmin()])
         return numbers
@@ -81,7 +81,7 @@ class Policy(Solution):
         """The stored actions of n boards, in `best`; all values are NaN."""
         tiles = as_tiles(boards, self.shape)
         packed = self._packed(tiles, partial)
-        numbers = self._answer(packed, threads)
+        numbers = self._answer(packed, threads, partial)
         if not partial and (numbers == UNKNOWN).any():
             self._refuse(packed.codes[numbers.argmin()])
         nothing = np.full((len(tiles), 4), np.nan)
@@ -100,14 +100,19 @@ class Policy(Solution):
             refuse_first(tiles, packed.faults, self.shape, self.shape.top_age)
         return packed
 
-    def _answer(self, packed: Packed, threads: int) -> NDArray[np.int8]:
-        """Numbers of the stored actions, -1: game over, `UNKNOWN` where there is none."""
+    def _answer(self, packed: Packed, threads: int, partial: bool) -> NDArray[np.int8]:
+        """Numbers of the stored actions, -1: game over, `UNKNOWN` where there is none (yet)."""
         order, stops = order_by_age(packed, self.shape)
         numbers = np.full(len(packed.codes), UNKNOWN, dtype=np.int8)
 
         def answer(half: int) -> None:
             group = order[stops[half - 1] : stops[half]]
-            actions = self.table.actions(2 * half, packed.codes[group])
+            try:
+                actions = self.table.actions(2 * half, packed.codes[group])
+            except NotSolved:
+                if not partial:
+                    raise
+                return
             numbers[group] = self._order[actions]
 
         halves = np.flatnonzero(np.diff(stops, prepend=0)).tolist()

@@ -172,7 +172,7 @@ class Solution:
         packed = pack_tiles(tiles, self.shape, self._lookup.max_age)
         if packed.num_faults and not partial:
             refuse_first(tiles, packed.faults, self.shape, self._lookup.max_age)
-        answers = self._lookup.answer(packed, threads)
+        answers = self._lookup.answer(packed, threads, partial=partial)
         is_known = answers.faults == FINE
         if not partial and not is_known.all():
             refuse_first(tiles, answers.faults, self.shape, self._lookup.max_age)
