@@ -85,10 +85,8 @@ class _Repair:
         self.store.clean()
         self._restore_identity()
         if self.store.identity().get("reach") == REACHES[1]:
-            raise NotSolved(
-                f"{self.store.path} is made from a complete policy table: move away what is "
-                "damaged (`verify` names it) and pack it again; that writes the same bytes"
-            )
+            self._put_aside()
+            return self.repairs
         findings = verify(self.store, level="full")
         for _ in range(MAX_ROUNDS):
             subjects = self._subjects(findings)
@@ -102,6 +100,17 @@ class _Repair:
             findings = verify(self.store, level="full", only=set(made))
         self.repairs.errors += findings.errors
         return self.repairs
+
+    def _put_aside(self) -> None:
+        """What was made from a complete policy table is not made here: `pack` goes on with it."""
+        subjects = self._subjects(verify(self.store, level="full"))
+        self._remove(subjects)
+        lost = sorted(name for name in subjects if not (self.store.path / name).exists())
+        if lost:
+            self.repairs.errors.append(NotSolved(
+                f"{', '.join(lost)}: made from a complete policy table; pack that into "
+                f"{self.store.path} again, which writes the same bytes"
+            ))  # fmt: skip
 
     def _subjects(self, findings: Findings) -> set[str]:
         """What to make again: what was not blamed yet, else what disagrees with it."""
@@ -187,6 +196,8 @@ class _Repair:
         """What the values of a kind are, if its hash in one of the bands proves it."""
         kind = Path(name).parent.as_posix()
         name = Path(kind).name.replace("tile-", "tile:")
+        if self.store.identity().get("reach") == REACHES[1]:
+            return None  # `pack` writes it
         if self.store.drops_sets:
             problem = self._problem(name)
             return self.store.kind_record(keeper_of(self.store.keep, problem).facts)
