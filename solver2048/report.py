@@ -190,7 +190,8 @@ def format_report(report: dict[str, Any]) -> str:
     ]
     if report["peak_memory_bytes"]:
         times.append(f"peak memory {report['peak_memory_bytes'] / 1e6:,.0f} MB")
-    lines.append("  " + ", ".join(times))
+    if times:
+        lines.append("  " + ", ".join(times))
     sets = "sets" if report["keep"] == "solution" else "sets, not kept,"
     lines.append(
         f"  {sets} {format_size(report['sets_bytes'])}: {report['bits_per_state']:.2f} bits per "

@@ -227,4 +227,6 @@ def _safe(kind: str, band: Band) -> str:
     """What is not lost when a band cannot be written."""
     if kind == SETS:
         return f"ages up to {band.first - 2} are safe"
-    return f"ages from {band.last + 2} are safe"
+    if kind.startswith("values/"):
+        return f"ages from {band.last + 2} are safe"
+    return "all bands before are safe"
