@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from .cli_command import Command
@@ -13,7 +15,7 @@ solver2048 pack solutions/3x3 --policy --out policies/3x3
 solver2048 pack policies/3x3 --policy --reach optimal --out policies/met"""
 
 
-@click.command(cls=Command, example=EXAMPLE)
+@click.command(cls=Command, example=EXAMPLE, resumes=True)
 @click.argument("path", type=click.Path())
 @click.option("--policy", "is_policy", is_flag=True, required=True,
               help="Pack the best action of every state, and no values.")  # fmt: skip
@@ -32,16 +34,23 @@ def pack(path: str, is_policy: bool, out: str, reach: str, objective: str, threa
     Actions are chosen again from values in float64, computed as in a solve. With --reach optimal
     PATH may be a policy table.
     """
-    from .lock import DirectoryLock
+    from .errors import SolutionDamaged
+    from .lock import DirectoryLock, check_source
     from .options import check_threads
 
     check_threads(threads)
-    click.get_current_context().params["path"] = out  # what an error's remedy names
+    check_source(path, out)
     with DirectoryLock(out) as lock:
         from .pack import pack_policy
 
-        has_worked = pack_policy(
-            path, out, objective=objective, reach=reach, threads=threads,
-            show_progress=not quiet, lock=lock,
-        )  # fmt: skip
+        try:
+            has_worked = pack_policy(
+                path, out, objective=objective, reach=reach, threads=threads,
+                show_progress=not quiet, lock=lock,
+            )  # fmt: skip
+        except SolutionDamaged as error:
+            # Of the table it is records alone that are read, and their errors say where they are.
+            if os.path.join(out, "") in str(error):
+                click.get_current_context().params["path"] = out  # what the remedy names
+            raise
     print_report(out, objective, has_worked, as_json)

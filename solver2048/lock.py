@@ -12,11 +12,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
-from .errors import NoSolution, SolutionInUse
+from .errors import NoSolution, SolutionInUse, UsageError
 from .location import check_directory
 
 NAME = "lock"
 SOLUTION_NAME = "solution.json"
+KINDS = ("sets", "values", "policy")
 OURS_BEFORE_A_SOLUTION = {NAME, "scratch"}
 """What may be in a directory that holds no solution yet."""
 
@@ -59,7 +60,7 @@ class DirectoryLock:
         is_solution = (self.path / SOLUTION_NAME).is_file()
         if self._is_made:
             # What else there is of a solution may bring back a record that is lost.
-            if not is_solution and not (self.path / "sets").is_dir():
+            if not is_solution and not any((self.path / kind).is_dir() for kind in KINDS):
                 raise NoSolution(f"no solution at {self.path}")
             return
         try:
@@ -94,6 +95,19 @@ class DirectoryLock:
             file.write(f"process {os.getpid()} since {time.strftime('%Y-%m-%d %H:%M:%S')}")
             file.flush()
         return file
+
+
+def check_source(source: str | os.PathLike[str], out: str | os.PathLike[str]) -> None:
+    """Make sure that there is a solution to make another from, not in or below it.
+
+    Looked at before `out` is made. Raises NoSolution, UsageError.
+    """
+    check_directory(source)
+    place, target = Path(source).resolve(), Path(out).resolve()
+    if not (place / SOLUTION_NAME).is_file():
+        raise NoSolution(f"no solution at {source}")
+    if place == target or place in target.parents:
+        raise UsageError(f"{out} is what is to be packed, or below it: choose another directory")
 
 
 def running_process(path: str | os.PathLike[str]) -> int | None:

@@ -14,12 +14,13 @@ from .bands import bands_of
 from .errors import NoSolution, NotSolved, UsageError
 from .kept_records import keep_counts
 from .layer_sets import LayerSets, stored_shape
-from .lock import DirectoryLock
+from .lock import DirectoryLock, check_source
 from .objective import parse_objective
 from .options import REACHES, SolveOptions
 from .policy import PolicyTable
+from .policy_bands import policy_kind
 from .policy_keeper import PolicyKeeper
-from .policy_reach import reach_pass
+from .policy_reach import is_reached, reach_pass
 from .store import Store
 from .workers import Workers
 
@@ -41,40 +42,45 @@ def pack_policy(
     """
     if reach not in REACHES:
         raise UsageError(f"reach {reach!r} is none of {', '.join(REACHES)}")
+    check_source(path, out)
     source, store = Store(path), Store(out)
     shape = stored_shape(source)
     problem = Problem(shape, parse_objective(objective, shape), float(source.identity()["spawn4"]))
     options = SolveOptions(objective=objective, threads=threads, show_progress=show_progress)
     with lock or DirectoryLock(out), Workers(threads) as workers:
-        places = source.path.resolve(), store.path.resolve()
-        if places[0] == places[1] or places[0] in places[1].parents:
-            raise UsageError(
-                f"{out} is what is to be packed, or below it: choose another directory"
-            )
+        _check_complete(source, problem, reach)
         if reach == REACHES[0]:
             return _pack_all(source, store, problem, options, workers)
         _begin(source, store, reach)
+        if is_reached(store, problem):
+            return store.finish_kind(policy_kind(problem.objective), bands_of(shape))
         complete = source
         if source.keep != "policy":
             complete = Store(store.path / "scratch" / "complete")
             _pack_all(source, complete, problem, options, workers)
-        table = PolicyTable(complete, shape, problem.objective)
-        if table.result is None or table.reach != REACHES[0]:
-            raise NotSolved(f"{complete.path} is no complete policy table")
-        has_worked = reach_pass(table, store, options, workers)
+        reach_pass(PolicyTable(complete, shape, problem.objective), store, options, workers)
         store.discard("scratch/complete")
-        return has_worked
+        return True
+
+
+def _check_complete(source: Store, problem: Problem, reach: str) -> None:
+    """Raise NotSolved, NoSolution unless the source has all that the table is made from."""
+    if source.keep == "policy":
+        if reach == REACHES[0]:
+            raise NoSolution(f"{source.path} is a policy table already")
+        table = PolicyTable(source, problem.shape, problem.objective)
+        if table.result is None or table.reach != REACHES[0]:
+            raise NotSolved(f"{source.path} is no complete policy table")
+        return
+    sets = LayerSets(source)
+    if source.keep == "start" or sets.gaps or sets.max_age < sets.shape.top_age:
+        raise NotSolved(f"{source.path} has not the sets of all ages; finish its solve first")
 
 
 def _pack_all(
     source: Store, store: Store, problem: Problem, options: SolveOptions, workers: Workers
 ) -> bool:
     """Make the table of all states of a solution; returns whether there was anything to do."""
-    if source.keep == "policy":
-        raise NoSolution(f"{source.path} is a policy table already")
-    sets = LayerSets(source)
-    if source.keep == "start" or sets.gaps or sets.max_age < sets.shape.top_age:
-        raise NotSolved(f"{source.path} has not the sets of all ages; finish its solve first")
     _begin(source, store, REACHES[0])
     return backward_pass(store, PolicyKeeper(problem), options, workers, source=source)
 

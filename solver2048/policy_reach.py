@@ -13,15 +13,16 @@ from elias_fano.bits import empty_bitmap
 from elias_fano.ranked import rank_bitmap
 
 from .background import BackgroundWriter
+from .backward import Problem
 from .bands import bands_of
 from .errors import SolutionDamaged
 from .forward import SPAWN_EXPONENTS, START_AGES, AfterstateLayer, spawn_job, start_boards
 from .kernels.policy import NO_ACTION, NOT_STORED, mark_policy_moves
 from .kernels.slots import mark_slots
 from .layer_index import board_slots, build_layer_index, member_boards, transposed_boards
-from .options import SolveOptions
+from .options import REACHES, SolveOptions
 from .policy import PolicyTable
-from .policy_bands import PolicyBandBuilder, member_chunks
+from .policy_bands import PolicyBandBuilder, member_chunks, policy_kind
 from .progress import Progress
 from .records import RESULT
 from .shape import TRANSPOSED_ACTIONS
@@ -78,18 +79,22 @@ def reached_layers(table: PolicyTable, workers: Workers) -> Iterator[ReachedLaye
         yield ReachedLayer(age, ranks, actions)
 
 
-def reach_pass(table: PolicyTable, store: Store, options: SolveOptions, workers: Workers) -> bool:
+def is_reached(store: Store, problem: Problem) -> bool:
+    """Say which states a table is of; returns whether all of them are stored."""
+    objective = problem.objective
+    kind = policy_kind(objective)
+    store.create_kind(kind, {"objective": objective.name, "reach": REACHES[1]})
+    is_stored = all(store.is_done(kind, band) for band in bands_of(problem.shape))
+    return is_stored and store.read_record(f"{kind}/{RESULT}") is not None
+
+
+def reach_pass(table: PolicyTable, store: Store, options: SolveOptions, workers: Workers) -> None:
     """Store the actions of the states alone that a complete policy meets.
 
-    Begins anew where it was stopped, but writes no finished band again. Returns whether there was
-    anything to do.
+    Begins anew where it was stopped, but writes no finished band again.
     """
     kind, shape = table.kind, table.shape
-    store.create_kind(kind, {"objective": table.objective.name, "reach": "optimal"})
     bands = bands_of(shape)
-    is_stored = all(store.is_done(kind, band) for band in bands)
-    if is_stored and store.read_record(f"{kind}/{RESULT}"):
-        return store.finish_kind(kind, bands)
     layers = reached_layers(table, workers)
     with (
         Progress(f"{shape.name} reach", len(bands), enabled=options.show_progress) as progress,
@@ -109,7 +114,6 @@ def reach_pass(table: PolicyTable, store: Store, options: SolveOptions, workers:
     result.pop("sha256", None)
     store.write_record(f"{kind}/{RESULT}", result)
     store.finish_kind(kind, bands)
-    return True
 
 
 def _masks(actions: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -332,13 +332,74 @@ def test_commands(solved, packed, tmp_path):
         )
         assert run.exit_code == 2
         assert "choose another directory" in run.output
-    shutil.rmtree(f"{out}/below")
+    assert not (tmp_path / "p" / "below").exists()
     run = CliRunner().invoke(main, ["verify", out])
     assert run.exit_code == 0
     assert "optimal from every start board" in run.output
     with pytest.raises(UsageError):
         pack.pack_policy(out, out, reach="some")
     assert TRANSPOSED_ACTIONS[0] == 2
+
+
+def test_what_cannot_be_packed_leaves_nothing(packed, tmp_path):
+    out = tmp_path / "out"
+    assert run("pack", tmp_path / "nowhere", "--policy", "--out", out).exit_code == 6
+    assert not out.exists()
+    pack_policy(packed("2x2"), tmp_path / "reached", reach="optimal", threads=1)
+    result = run("pack", tmp_path / "reached", "--policy", "--reach", "optimal", "--out", out)
+    assert result.exit_code == 5
+    assert not (out / "solution.json").exists()
+
+
+def test_the_remedy_names_what_is_damaged(solved, packed, tmp_path):
+    harmed, out = tmp_path / "harmed", tmp_path / "out"
+    for origin, pattern, reach in (
+        (solved("2x2"), "sets/*/states/c/0", "all"),
+        (packed("2x2"), "policy/*/*/codes/c/0", "optimal"),
+    ):
+        shutil.rmtree(harmed, ignore_errors=True)
+        shutil.rmtree(out, ignore_errors=True)
+        shutil.copytree(origin, harmed)
+        (file,) = harmed.glob(pattern)
+        file.write_bytes(b"x" + file.read_bytes()[1:])
+        result = run("pack", harmed, "--policy", "--reach", reach, "--out", out, "--quiet")
+        assert result.exit_code == 8
+        assert f"repair {harmed}`" in result.stderr
+    record = out / "solution.json"
+    record.write_text(record.read_text().replace("2x2", "2x3"))
+    result = run("pack", packed("2x2"), "--policy", "--reach", "optimal", "--out", out)
+    assert f"repair {out}`" in result.stderr
+
+
+def test_a_finished_table_of_optimal_play_is_not_made_again(solved, tmp_path, monkeypatch):
+    assert pack_policy(solved("2x2"), tmp_path, reach="optimal", threads=1)
+    monkeypatch.setattr(pack, "backward_pass", None)
+    assert not pack_policy(solved("2x2"), tmp_path, reach="optimal", threads=1)
+
+
+@pytest.mark.parametrize("name", [
+    "solution.json", "counts/00004-00060.json", "policy/score/result.json",
+    "policy/score/objective.json", "policy/score/catalogue.zip", "policy/score/00004-00060/chunks",
+    "policy/score/00004-00060/codes/c/0",
+])  # fmt: skip
+@pytest.mark.parametrize("reach", ["all", "optimal"])
+def test_any_lost_file_is_made_again(packed, tmp_path, name, reach):
+    """By `repair`, and where that has no complete policy to make it from by `pack`."""
+    path = tmp_path / "p"
+    if reach == "all":
+        shutil.copytree(packed("2x2"), path)
+    else:
+        pack_policy(packed("2x2"), path, reach=reach, threads=1)
+    whole = solution_bytes(path)
+    (path / name).unlink()
+    result = run("repair", path, "--quiet")
+    assert result.exit_code == 0 or reach == "optimal", result.output
+    if result.exit_code:
+        assert result.exit_code == 5
+        assert "pack" in result.output
+        pack_policy(packed("2x2"), path, reach=reach, threads=1)
+    assert solution_bytes(path) == whole
+    assert run("repair", path, "--quiet").exit_code == 0
 
 
 # The last: bands stay small for the rest of the module.
@@ -381,3 +442,21 @@ def test_a_pack_that_was_stopped_goes_on_to_the_same_bytes(tmp_path):
     assert pack_policy(tmp_path / "solution", tmp_path / "part", threads=2)
     assert solution_bytes(tmp_path / "part") == whole
     assert not pack_policy(tmp_path / "solution", tmp_path / "part")
+
+
+def test_boards_that_are_not_solved_yet_end_nothing(tmp_path):
+    """Of a table, and of a solution, that has not come down to all ages."""
+    solve("2x3", tmp_path / "solution", SolveOptions(threads=1))
+    pack_policy(tmp_path / "solution", tmp_path / "table", threads=1)
+    boards = np.array([[[2, 2, 0], [0, 0, 0]], [[128, 64, 32], [4, 8, 16]]])
+    for kind in ("solution/values/score", "table/policy/score"):
+        for path in (*(tmp_path / kind).glob("00004-*"), *(tmp_path / kind).glob("[cr]*")):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        with open_solution(tmp_path / kind.split("/")[0]) as found:
+            for threads in (1, 2):
+                probe = found.probe(boards, threads=threads, partial=True)
+                assert probe.is_known.tolist() == [False, True]
+                assert np.isnan(probe.action_values[0]).all()
+                assert not probe.best[0].any()
+            with pytest.raises(NotSolved):
+                found.probe(boards)
