@@ -164,12 +164,15 @@ class Records:
         return self.exists() and self.keep != "solution"
 
     def discard(self, name: str) -> None:
-        """Remove a file or directory of the solution, at once or not at all."""
+        """Remove a file or directory of the solution, at once or not at all. Raises NoSpace."""
         discarded = self._new / "discarded"
-        make_directory(self._new)
         remove(discarded)
-        with contextlib.suppress(FileNotFoundError):
-            move(self.path / name, discarded)
+        try:
+            make_directory(self._new)
+            with contextlib.suppress(FileNotFoundError):
+                move(self.path / name, discarded)
+        except OSError as error:
+            raise NoSpace(f"{self.path / name} could not be removed: {error.strerror}") from error
         remove(discarded)
 
     def read_record(self, name: str) -> dict[str, Any] | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
+import os
 import shutil
 
 import numpy as np
@@ -14,7 +16,7 @@ from conftest import solution_bytes
 from naive import NaiveSolution, images
 
 from elias_fano.ranked import rank_bitmap
-from solver2048 import ACTIONS, SolveOptions, open_solution, pack, solve
+from solver2048 import ACTIONS, SolveOptions, open_solution, pack, records, solve
 from solver2048.board import pack_boards, unpack_boards
 from solver2048.cli import main
 from solver2048.errors import NotSolved, SolutionDamaged, UnreachableBoard, UsageError
@@ -254,6 +256,19 @@ def test_solve_keep_policy_makes_the_same_table(packed, tmp_path):
     solve("2x3", tmp_path / "kept", SolveOptions(keep="policy", threads=2))
     assert solution_bytes(tmp_path / "kept") == solution_bytes(packed("2x3"))
     assert not solve("2x3", tmp_path / "kept", SolveOptions())
+
+
+def test_sets_that_cannot_be_dropped_end_the_solve_and_lose_nothing(packed, tmp_path, monkeypatch):
+    def failing(*_):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(records, "move", failing)
+    result = run("solve", "2x2", "--keep", "policy", "--out", tmp_path / "kept", "--quiet")
+    assert result.exit_code == 9
+    assert "could not be removed: Input/output error" in result.stderr
+    monkeypatch.undo()
+    solve("2x2", tmp_path / "kept", SolveOptions(keep="policy", threads=1))
+    assert solution_bytes(tmp_path / "kept") == solution_bytes(packed("2x2"))
 
 
 def test_damage_is_named(packed, tmp_path):
