@@ -81,9 +81,10 @@ def solve(
         counts = count_ages(shape, max_age, expected=options.expected_counts)
         keep = _settled_keep(store, options)
         facts |= KEEP_FACTS[keep]
+        options = dataclasses.replace(options, keep=keep)
+        check_mode(options)  # again, of what the directory is for
         if keep != "solution":
             options = _settled_disk(store, shape, options)
-        options = dataclasses.replace(options, keep=keep)
         keeper = _keeper(store, Problem(shape, objective, spawn4), options)
         outlook = check_fits(store, keeper.kind, counts, ids.name, options)
         options = dataclasses.replace(options, overlaps=outlook.overlaps)

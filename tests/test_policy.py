@@ -258,6 +258,14 @@ def test_solve_keep_policy_makes_the_same_table(packed, tmp_path):
     assert not solve("2x3", tmp_path / "kept", SolveOptions())
 
 
+@pytest.mark.parametrize("option", [("--max-age", "40"), ("--values", "float32")])
+def test_options_that_a_table_has_no_use_for(packed, option):
+    """Also where it is the directory alone that says that it is one."""
+    result = run("solve", "2x3", "--out", packed("2x3"), *option)
+    assert result.exit_code == 2, result.output
+    assert "policy" in result.stderr
+
+
 def test_sets_that_cannot_be_dropped_end_the_solve_and_lose_nothing(packed, tmp_path, monkeypatch):
     def failing(*_):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
