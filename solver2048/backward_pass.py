@@ -42,7 +42,7 @@ def backward_pass(
     kind, bands = keeper.kind, bands_of(keeper.problem.shape)
     store.create_kind(kind, keeper.facts)
     missing = [band for band in bands if not is_kept(store, kind, band)]
-    is_finished = store.read_record(f"{kind}/{RESULT}") is not None
+    is_finished = store.is_finished(kind)
     has_worked = bool(missing) or not is_finished
     wanted = min(missing) if missing and is_finished else bands[0]
     lowest = max(until or bands[0], wanted)

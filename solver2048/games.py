@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from elias_fano.bits import empty_bitmap
 from elias_fano.ranked import rank_bitmap
 
-from .age_statistics import stored_problem, valued_layers
+from .age_statistics import valued_layers
 from .amounts import default_memory_bytes
 from .backward import Problem
 from .errors import NotSolved
@@ -41,12 +41,11 @@ from .kernels.games import add_moves, add_spawns, move_slots_into
 from .kernels.slots import mark_slots
 from .kernels.values import positions_into
 from .layer_index import board_slots, build_layer_index, member_boards
-from .layer_sets import LayerSets
+from .layer_sets import LayerSets, stored_problem
 from .layer_statistics import ValuedLayer
 from .layer_values import Values
 from .objective import Objective
 from .progress import Progress
-from .shape import TRANSPOSED_ACTIONS
 from .tables import build_tables
 from .workers import Workers
 
@@ -76,7 +75,7 @@ def optimal_games(
     Raises NotSolved, SolutionDamaged.
     """
     values = _all_values(sets, objective)
-    problem = stored_problem(sets, objective)
+    problem = stored_problem(sets.store, objective.name)
     limit = memory_bytes or int(MEMORY_SHARE * default_memory_bytes())
     totals = GameTotals(problem.shape)
     total = sum(counts.state_members for counts in sets.counts())
@@ -191,8 +190,7 @@ class _OptimalPlay:
 
     def choose(self, states: GameLayer, valued: ValuedLayer) -> NDArray[np.uint64]:
         """Slots of the afterstates that the best actions lead to, `ILLEGAL` where all is over."""
-        is_transposed = self._problem.shape.is_transposed
-        order = np.array(TRANSPOSED_ACTIONS if is_transposed else range(4), dtype=np.uint8)
+        order = np.array(self._problem.shape.packed_actions, dtype=np.uint8)
         slots = np.empty(len(states.codes), dtype=np.uint64)
 
         def choose(start: int, stop: int) -> None:

@@ -13,9 +13,8 @@ from .backward_pass import backward_pass
 from .bands import bands_of
 from .errors import NoSolution, NotSolved, UsageError
 from .kept_records import keep_counts
-from .layer_sets import LayerSets, stored_shape
+from .layer_sets import LayerSets, stored_problem, stored_shape
 from .lock import DirectoryLock
-from .objective import parse_objective
 from .options import REACHES, SolveOptions
 from .policy import PolicyTable
 from .policy_keeper import PolicyKeeper
@@ -42,8 +41,7 @@ def pack_policy(
     if reach not in REACHES:
         raise UsageError(f"reach {reach!r} is none of {', '.join(REACHES)}")
     source, store = Store(path), Store(out)
-    shape = stored_shape(source)
-    problem = Problem(shape, parse_objective(objective, shape), float(source.identity()["spawn4"]))
+    problem = stored_problem(source, objective)
     options = SolveOptions(objective=objective, threads=threads, show_progress=show_progress)
     with lock or DirectoryLock(out), Workers(threads) as workers:
         places = source.path.resolve(), store.path.resolve()
@@ -58,7 +56,7 @@ def pack_policy(
         if source.keep != "policy":
             complete = Store(store.path / "scratch" / "complete")
             _pack_all(source, complete, problem, options, workers)
-        table = PolicyTable(complete, shape, problem.objective)
+        table = PolicyTable(complete, problem.shape, problem.objective)
         if table.result is None or table.reach != REACHES[0]:
             raise NotSolved(f"{complete.path} is no complete policy table")
         has_worked = reach_pass(table, store, options, workers)

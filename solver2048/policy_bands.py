@@ -18,7 +18,6 @@ from .kernels.policy import (
 from .kernels.slots import lesser_into
 from .layer import Band
 from .layer_index import LayerIndex, member_boards, transposition
-from .objective import Objective
 from .shape import Shape
 from .store import Store
 from .stored_array import ArrayToWrite
@@ -38,11 +37,6 @@ CHUNK_WORDS = 1 << 8
 """Some thousand boards: what the kernels' scratch holds stays in the cache."""
 
 HASH = np.uint64(0x9E3779B97F4A7C15)
-
-
-def policy_kind(objective: Objective) -> str:
-    """Where the store keeps an objective's policy."""
-    return f"policy/{objective.directory}"
 
 
 def code_ranges(shape: Shape, band: Band) -> dict[int, tuple[int, int]]:

@@ -18,7 +18,7 @@ from .layer import Band
 from .layer_index import member_boards
 from .layer_sets import LayerSets, StoredBand
 from .options import REACHES
-from .policy_bands import PolicyBandBuilder, member_chunks, policy_kind
+from .policy_bands import PolicyBandBuilder, member_chunks
 from .store import Store
 from .tables import build_tables
 from .workers import Workers
@@ -29,7 +29,7 @@ class PolicyKeeper(Keeper):
 
     @property
     def kind(self) -> str:
-        return policy_kind(self.problem.objective)
+        return self.problem.objective.policy_kind
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -88,7 +88,7 @@ def reach_pass(table: PolicyTable, store: Store, options: SolveOptions, workers:
     store.create_kind(kind, {"objective": table.objective.name, "reach": "optimal"})
     bands = bands_of(shape)
     is_stored = all(store.is_done(kind, band) for band in bands)
-    if is_stored and store.read_record(f"{kind}/{RESULT}"):
+    if is_stored and store.is_finished(kind):
         return store.finish_kind(kind, bands)
     layers = reached_layers(table, workers)
     with (

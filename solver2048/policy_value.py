@@ -21,7 +21,7 @@ from .objective import parse_objective
 from .options import DEFAULT_SPAWN4
 from .policy_bands import member_chunks
 from .progress import Progress
-from .shape import TRANSPOSED_ACTIONS, Shape, parse_shape
+from .shape import Shape, parse_shape
 from .tables import build_tables
 from .workers import Workers
 
@@ -60,7 +60,7 @@ def evaluate_policy(
     True
     """
     shape = parse_shape(shape) if isinstance(shape, str) else shape
-    order = np.array(TRANSPOSED_ACTIONS if shape.is_transposed else range(4), dtype=np.uint8)
+    order = np.array(shape.packed_actions, dtype=np.uint8)
 
     def packed(age: int, codes: NDArray[np.uint64]) -> NDArray[np.uint8]:
         numbers = np.asarray(policy(unpack_boards(codes, shape)))

@@ -4,7 +4,7 @@ No part of the solution, and nothing depends on it. A line has `time`, `event` (
 end), `process`, and once a pass runs:
 
     pass, age                  ages go up in the forward pass and down in the backward pass;
-                               "forward again" where only the start values are kept
+                               "forward again" where no sets are kept
     states, states_per_second  of this run of the pass
     pass_fraction, fraction    of the forecast work of the pass, and of the whole solve
     eta_seconds                for all that is left, null before anything is known

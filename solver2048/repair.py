@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from . import catalogue
-from .backward import Problem as ObjectiveProblem
 from .backward_pass import backward_pass
 from .band_reader import MANIFEST
 from .bands import bands_of
@@ -21,10 +20,9 @@ from .files import parse_record
 from .findings import Findings
 from .forward_pass import forward_pass
 from .layer import Band
-from .layer_sets import stored_shape
+from .layer_sets import stored_problem, stored_shape
 from .layer_values import ValueKeeper
 from .lock import SOLUTION_NAME, DirectoryLock
-from .objective import parse_objective
 from .options import REACHES, SolveOptions
 from .records import OBJECTIVE, RESULT, SETS
 from .shape import Shape
@@ -188,7 +186,7 @@ class _Repair:
         kind = Path(name).parent.as_posix()
         name = Path(kind).name.replace("tile-", "tile:")
         if self.store.drops_sets:
-            problem = self._problem(name)
+            problem = stored_problem(self.store, name)
             return self.store.kind_record(keeper_of(self.store.keep, problem).facts)
         for manifest_name in self.store.record_names(f"{kind}/*/{MANIFEST}"):
             try:
@@ -281,7 +279,8 @@ class _Repair:
         with Workers(self.options.threads) as workers:
             for kind in (kind for kind, first in extent["values"].items() if first is None):
                 record = self.store.read_record(f"{kind}/{OBJECTIVE}") or {}
-                keeper = keeper_of(self.store.keep, self._problem(str(record["objective"])))
+                problem = stored_problem(self.store, str(record["objective"]))
+                keeper = keeper_of(self.store.keep, problem)
                 span_pass(self.store, keeper, shape.top_age, options, workers)
         self.store.forget()
         self.store.remove_record(EXTENT)
@@ -295,12 +294,7 @@ class _Repair:
                 f"{kind}/{OBJECTIVE} is lost, and how its values are stored is not guessed; "
                 "move the directory away and solve the objective again"
             )
-        problem = self._problem(str(record["objective"]))
+        problem = stored_problem(self.store, str(record["objective"]))
         value_format = parse_value_format(str(record["values"]), problem.objective.max_value(shape))
         keeper = ValueKeeper(problem, value_format)
         backward_pass(self.store, keeper, self.options, workers, until=lowest)
-
-    def _problem(self, objective: str) -> ObjectiveProblem:
-        shape = stored_shape(self.store)
-        spawn4 = float(self.store.identity()["spawn4"])
-        return ObjectiveProblem(shape, parse_objective(objective, shape), spawn4)

@@ -11,7 +11,6 @@ from .layer_sets import LayerSets
 from .objective import Objective
 from .options import DEFAULT_SPAWN4, REACHES
 from .policy import PolicyTable
-from .policy_bands import policy_kind
 from .progress import duration
 from .published import published_figures
 from .records import RESULT, SETS
@@ -45,7 +44,7 @@ def make_report(sets: LayerSets, objective: Objective) -> dict[str, Any]:
         "peak_memory_bytes": run.get("peak_memory_bytes"),
         **_set_sizes(sets),
     }
-    kind = policy_kind(objective) if store.keep == "policy" else objective.values_kind
+    kind = objective.policy_kind if store.keep == "policy" else objective.values_kind
     result = store.read_record(f"{kind}/{RESULT}")
     if result is not None:
         report |= {"is_finished": True}

@@ -118,7 +118,7 @@ def _settled_keep(store: Store, options: SolveOptions) -> str:
     """What stays of the solve: as asked, if that is what the directory is for."""
     if not store.exists():
         return options.keep or KEEPS[0]
-    found = str(store.identity().get("keep", KEEPS[0]))
+    found = store.keep
     if options.keep not in (None, found):
         raise NoSolution(
             f"{store.path} is solved with keep {found}; you asked for {options.keep}: choose "

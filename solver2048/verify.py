@@ -22,7 +22,7 @@ from .layer_values import NAME as VALUES_NAME
 from .lock import SOLUTION_NAME
 from .objective import parse_objective
 from .options import DEFAULT_SAMPLE, DEFAULT_SHARE, LEVELS
-from .policy_bands import CODES, WEIGHTS, policy_kind
+from .policy_bands import CODES, WEIGHTS
 from .progress import Progress
 from .records import OBJECTIVE, RESULT, SETS
 from .report import check_published, make_report
@@ -190,14 +190,13 @@ def _check_objective(store: Store, kind: str) -> None:
     store.kind_identity(kind)
     record = store.read_record(f"{kind}/{OBJECTIVE}") or {}
     objective = parse_objective(str(record.get("objective")), stored_shape(store))
-    if kind not in (objective.values_kind, policy_kind(objective)):
+    if kind not in (objective.values_kind, objective.policy_kind):
         raise SolutionDamaged(f"{kind}/{OBJECTIVE} is that of {record.get('objective')}")
 
 
 def _check_result(store: Store, kind: str) -> None:
-    record = store.read_record(f"{kind}/{RESULT}") or {}
-    if record.get("identity") != store.kind_identity(kind):
-        raise SolutionDamaged(f"{kind}/{RESULT} is of another solution")
+    if store.result(kind) is None:
+        raise SolutionDamaged(f"{kind}/{RESULT} is no file")
 
 
 def _sound_bands(store: Store, findings: Findings, kind: str) -> list[Band]:
