@@ -16,7 +16,7 @@ from .keeper import Keeper
 from .layer import Band
 from .layer_sets import LayerSets
 from .options import SolveOptions
-from .progress_log import ProgressLog
+from .progress_log import NO_LOG, PassLog
 from .records import RESULT
 from .store import Store
 from .workers import Workers
@@ -30,7 +30,7 @@ def backward_pass(
     *,
     source: Store | None = None,
     until: Band | None = None,
-    log: ProgressLog | None = None,
+    log: PassLog = NO_LOG,
 ) -> bool:
     """Compute the values of all bands, from the last checkpoint if there is one, and keep them.
 

@@ -22,7 +22,7 @@ from .layer_index import build_layer_index
 from .layer_sets import LayerSets, StoredBand
 from .options import SolveOptions
 from .progress import Progress
-from .progress_log import ProgressLog
+from .progress_log import PassLog
 from .records import OBJECTIVE
 from .self_check import SelfCheck
 from .shape import Shape
@@ -52,7 +52,7 @@ class Descent:
         keeper: Keeper,
         options: SolveOptions,
         workers: Workers,
-        log: ProgressLog | None,
+        log: PassLog,
     ) -> None:
         self._sets, self._store, self._keeper = sets, store, keeper
         self._problem, self._options, self._workers = keeper.problem, options, workers
@@ -72,16 +72,15 @@ class Descent:
         if not bands:
             return
         works = {counts.age: layer_work(counts) for counts in sets.counts()}
-        if log:
-            left = sum(work for age, work in works.items() if age < below)
-            log.begin("backward", left, sum(works.values()))
+        left = sum(work for age, work in works.items() if age < below)
+        log.begin("backward", left, sum(works.values()))
         with (
             RunTimer(self._store, f"{self._problem.objective.directory}_backward_seconds") as timer,
             Progress(
                 f"{self._problem.shape.name} backward",
                 sum(works[age] for band in bands for age in band.ages),
                 enabled=options.show_progress,
-                on_layer=log.advance if log else None,
+                on_layer=log.advance,
             ) as progress,
             BackgroundWriter() as writer,
             ThreadPoolExecutor(1) as reader,
@@ -148,8 +147,7 @@ class Descent:
             writer.finish()
             self._write_checkpoint(None)
             self._last_checkpoint = time.monotonic()
-            if self._log:
-                self._log.saved(band.first)
+            self._log.saved(band.first)
             if self._drops_sets:
                 self._drop_above(max(self._window))
 

@@ -34,7 +34,7 @@ from .age_statistics import valued_layers
 from .amounts import default_memory_bytes
 from .backward import Problem
 from .errors import NotSolved
-from .forward import SPAWN_EXPONENTS, AfterstateLayer, spawn_job, start_boards
+from .forward import SPAWN_EXPONENTS, AfterstateLayer, mark_states, start_boards
 from .game_totals import GameLayer, Games, GameTotals
 from .kernels.actions import ILLEGAL
 from .kernels.games import add_moves, add_spawns, move_slots_into
@@ -125,21 +125,18 @@ class _OptimalPlay:
         """The states of an age, from the afterstates below and the start boards."""
         shape = self._problem.shape
         index = build_layer_index(shape, age)
-        bitmap = empty_bitmap(int(index.num_slots))
-        starts = board_slots(shape, index, start_boards(shape, age))
-        mark_slots(starts, bitmap)
-        below = [exponent for exponent in SPAWN_EXPONENTS if age - 2**exponent in self._window]
-        self._workers.run(*(
-            spawn_job(shape, AfterstateLayer(layer.index, layer.bitmap), index, exponent, bitmap)
-            for exponent in below
-            for layer in [self._window[age - 2**exponent]]
-        ))  # fmt: skip
+        window = {
+            below: AfterstateLayer(layer.index, layer.bitmap)
+            for below, layer in self._window.items()
+        }
+        bitmap = mark_states(shape, index, window, self._workers)
         codes = member_boards(shape, index, bitmap)
         games = self._zeros("states", len(codes), self._num_columns(age, len(codes)))
         layer = GameLayer(index, bitmap, codes, games)
-        self._begin(layer, starts)
-        for exponent in below:
-            self._spawn_tile(layer, exponent)
+        self._begin(layer, board_slots(shape, index, start_boards(shape, age)))
+        for exponent in SPAWN_EXPONENTS:
+            if age - 2**exponent in self._window:
+                self._spawn_tile(layer, exponent)
         return layer
 
     def _num_columns(self, age: int, num_boards: int) -> int:

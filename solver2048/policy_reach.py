@@ -15,10 +15,9 @@ from elias_fano.ranked import rank_bitmap
 from .background import BackgroundWriter
 from .bands import bands_of
 from .errors import SolutionDamaged
-from .forward import SPAWN_EXPONENTS, START_AGES, AfterstateLayer, spawn_job, start_boards
+from .forward import AfterstateLayer, mark_states, slide
 from .kernels.policy import NO_ACTION, NOT_STORED, mark_policy_moves
-from .kernels.slots import mark_slots
-from .layer_index import board_slots, build_layer_index, member_boards, transposed_boards
+from .layer_index import build_layer_index, member_boards, transposed_boards
 from .options import SolveOptions
 from .policy import PolicyTable
 from .policy_bands import PolicyBandBuilder, member_chunks
@@ -52,15 +51,7 @@ def reached_layers(table: PolicyTable, workers: Workers) -> Iterator[ReachedLaye
     window: dict[int, AfterstateLayer] = {}
     for age in range(4, shape.top_age + 1, 2):
         index = build_layer_index(shape, age)
-        states = empty_bitmap(int(index.num_slots))
-        mark_slots(board_slots(shape, index, start_boards(shape, age)), states)
-        workers.run(
-            *(
-                spawn_job(shape, window[age - 2**exponent], index, exponent, states)
-                for exponent in SPAWN_EXPONENTS
-                if age - 2**exponent >= min(START_AGES.values())
-            )
-        )
+        states = mark_states(shape, index, window, workers)
         ranks = rank_bitmap(states)
         actions = np.full(int(ranks[-1]), NO_ACTION, dtype=np.uint8)
         afterstates = empty_bitmap(int(index.num_slots))
@@ -73,8 +64,7 @@ def reached_layers(table: PolicyTable, workers: Workers) -> Iterator[ReachedLaye
                 mark_policy_moves(tables, index, codes, TURNED[actions[place]], afterstates)
         if (actions == NOT_STORED).any():
             raise SolutionDamaged(f"age {age}: no action is stored for a state that play meets")
-        window[age] = AfterstateLayer(index, afterstates)
-        window.pop(age - 4, None)
+        slide(window, AfterstateLayer(index, afterstates))
         yield ReachedLayer(age, ranks, actions)
 
 

@@ -14,7 +14,7 @@ from .backward import Problem, StateValues, afterstate_sums, start_values
 from .backward_pass import start_record
 from .board import unpack_boards
 from .errors import UsageError
-from .forward import AfterstateLayer, enumerate_layer
+from .forward import AfterstateLayer, enumerate_layer, slide
 from .kernels.policy import NO_ACTION, policy_values_into
 from .layer_index import LayerIndex, member_boards
 from .objective import parse_objective
@@ -105,8 +105,7 @@ def _enumerate(
         num_slots += int(layer.index.num_slots)
         if num_slots > MAX_SLOTS:
             raise UsageError(f"{shape.name} is too large to evaluate a policy exactly in memory")
-        window[age] = AfterstateLayer(layer.index, layer.afterstates)
-        window.pop(age - 4, None)
+        slide(window, AfterstateLayer(layer.index, layer.afterstates))
         layers[age] = (layer.index, layer.states, layer.afterstates)
     return layers
 

@@ -18,7 +18,7 @@ from .kept_records import COUNTS, drop_band, record_name
 from .layer_sets import LayerSets
 from .options import SolveOptions
 from .policy_keeper import PolicyKeeper
-from .progress_log import ProgressLog
+from .progress_log import NO_LOG, PassLog
 from .records import OBJECTIVE, SETS
 from .statistics_keeper import StatisticsKeeper
 from .store import Store
@@ -36,7 +36,7 @@ def span_pass(
     max_age: int,
     options: SolveOptions,
     workers: Workers,
-    log: ProgressLog | None = None,
+    log: PassLog = NO_LOG,
 ) -> bool:
     """Find an objective's start values, and what else is kept; returns whether there was any work.
 
@@ -88,7 +88,7 @@ def _solve_span(
     keeper: Keeper,
     options: SolveOptions,
     workers: Workers,
-    log: ProgressLog | None,
+    log: PassLog,
 ) -> None:
     """Bring the values down over the sets that are stored, or else enumerated again, below them."""
     shape = keeper.problem.shape
