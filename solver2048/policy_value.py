@@ -16,10 +16,10 @@ from .board import unpack_boards
 from .errors import UsageError
 from .forward import AfterstateLayer, enumerate_layer, slide
 from .kernels.policy import NO_ACTION, policy_values_into
-from .layer_index import LayerIndex, member_boards
+from .layer_index import LayerIndex
 from .objective import parse_objective
 from .options import DEFAULT_SPAWN4
-from .policy_bands import member_chunks
+from .policy_bands import map_members
 from .progress import Progress
 from .shape import Shape, parse_shape
 from .tables import build_tables
@@ -124,16 +124,12 @@ def _value_layer(
     tables, floors = build_tables(shape), objective.floors(shape)
     values = afterstate_sums(problem, index, afterstates, window, workers)
     out = np.empty(int(states[-1]))
-    bitmap = states[::2].copy()
-    chunks = member_chunks(states)
 
-    def value(first: np.uint64, last: np.uint64) -> None:
-        for start, stop, place in chunks[int(first) : int(last)]:
-            codes = member_boards(shape, index, bitmap, start, stop)
-            policy_values_into(
-                tables, index, floors, objective.floor_cap, afterstates, values, codes,
-                policy(int(index.age), codes), out[place],
-            )  # fmt: skip
+    def value(codes: NDArray[np.uint64], place: slice) -> None:
+        policy_values_into(
+            tables, index, floors, objective.floor_cap, afterstates, values, codes,
+            policy(int(index.age), codes), out[place],
+        )  # fmt: skip
 
-    workers.run((len(chunks), value), min_range=1)
+    map_members(shape, index, states, workers, value)
     return StateValues(index, states, out)
