@@ -15,7 +15,7 @@ ones included), what the best actions take
     learned   the same with a predictor learned from the layer: what a policy table does, for a band
     entropy   of what `learned` stores, were it known which slots are free: the bound of any
               structure without keys that uses the predictor
-    ribbon    a ribbon retrieval structure of width 64, two bits a state, no keys
+    ribbon    a ribbon retrieval structure of width 64 for the states with a move: no keys
 
 TABLE is a policy table of the same board: single look-ups and batches, one thread; or, with
 --games, its mean score over random games beside its value, and whether play ever left its states.
@@ -58,6 +58,7 @@ from solver2048.workers import Workers
 CHUNK = 1 << 17
 RULE = (0, 3, 2, 1)
 """Up, right, left, down: the best of the fixed orders tried."""
+RIBBON_KEYS = 1 << 16
 
 
 def zstd_bits(data: NDArray[np.uint8], level: int = 9) -> int:
@@ -71,37 +72,77 @@ def two_bits(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 @njit
-def ribbon_fits(keys, num_rows):
-    """Whether a banded system of width 64 over GF(2) with a row a key has a solution."""
-    coefficients = np.zeros(num_rows, dtype=np.uint64)
+def ribbon_row(key, num_rows):
+    """Where the row of a key begins, and its 64 coefficients, the first of them 1."""
+    one = np.uint64(1)
+    mixed = key * np.uint64(0xD6E8FEB86659FD93)
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= np.uint64(0xD6E8FEB86659FD93)
+    mixed ^= mixed >> np.uint64(32)
+    start = np.int64((mixed >> np.uint64(11)) % np.uint64(num_rows - 63))
+    return start, (mixed * np.uint64(0x9E3779B97F4A7C15)) | one
+
+
+@njit
+def build_ribbon(keys, codes, num_rows):
+    """The solution, uint8[num_rows], of a banded system over GF(2), and how many keys it fails."""
     one, zero = np.uint64(1), np.uint64(0)
-    for key in keys:
-        mixed = key * np.uint64(0xD6E8FEB86659FD93)
-        mixed ^= mixed >> np.uint64(32)
-        mixed *= np.uint64(0xD6E8FEB86659FD93)
-        mixed ^= mixed >> np.uint64(32)
-        start = np.int64((mixed >> np.uint64(11)) % np.uint64(num_rows - 64))
-        row = (mixed * np.uint64(0x9E3779B97F4A7C15)) | one
-        while True:
-            if coefficients[start] == zero:
-                coefficients[start] = row
-                break
+    coefficients = np.zeros(num_rows, dtype=np.uint64)
+    solution = np.zeros(num_rows, dtype=np.uint8)
+    num_failed = 0
+    for i in range(len(keys)):
+        start, row = ribbon_row(keys[i], num_rows)
+        code = codes[i]
+        while coefficients[start] != zero:
             row ^= coefficients[start]
+            code ^= solution[start]
             if row == zero:
-                return False  # one in very many keys; a real table puts it aside
+                num_failed += code != 0
+                break
             while not row & one:
                 row >>= one
                 start += 1
-    return True
+        if row != zero:
+            coefficients[start] = row
+            solution[start] = code
+    for start in range(num_rows - 1, -1, -1):
+        row = coefficients[start] >> one
+        place = start
+        while row:
+            place += 1
+            if row & one:
+                solution[start] ^= solution[place]
+            row >>= one
+    return solution, num_failed
 
 
-def ribbon_bits(keys: NDArray[np.uint64]) -> float:
-    """Bits a key of the smallest system that has a solution, in steps of 1 %, keys by segments."""
-    part = keys[: 1 << 16]
-    for percent in range(1, 30):
-        if ribbon_fits(part, len(part) * (100 + percent) // 100 + 64):
-            return 2 * (100 + percent) / 100
-    return float("nan")
+@njit
+def count_wrong(keys, codes, solution):
+    """Of how many keys the ribbon has another code."""
+    num_wrong = 0
+    for i in range(len(keys)):
+        start, row = ribbon_row(keys[i], len(solution))
+        code = codes[i]
+        for j in range(64):
+            if row >> np.uint64(j) & np.uint64(1):
+                code ^= solution[start + j]
+        num_wrong += code != 0
+    return num_wrong
+
+
+def ribbon_bits(keys: NDArray[np.uint64], codes: NDArray[np.uint8]) -> float:
+    """Bits a key, of a segment: two a row, and 24 for each key that fails and is put aside.
+
+    Of the numbers of rows, in steps of 1 %, the best. Every key is asked back.
+    """
+    keys, codes = keys[:RIBBON_KEYS], codes[:RIBBON_KEYS]
+    sizes = []
+    for percent in range(-4, 12):
+        num_rows = len(keys) * (100 + percent) // 100 + 64
+        solution, num_failed = build_ribbon(keys, codes, num_rows)
+        assert count_wrong(keys, codes, solution) == num_failed
+        sizes.append((2 * num_rows + 24 * num_failed) / len(keys))
+    return min(sizes)
 
 
 def measure_layer(problem: Problem, layer: StateValues, below: StateValues) -> None:
@@ -140,7 +181,7 @@ def measure_layer(problem: Problem, layer: StateValues, below: StateValues) -> N
         zstd_bits(two_bits(by_rule)) / count,
         zstd_bits(learned) / count,
         entropy,
-        ribbon_bits(codes),
+        ribbon_bits(codes[masks > 0], first[masks > 0]),
     ]
     print(f"{shape.name:>5}{int(index.age):6}{count:12,}{num_slots / count:7.2f}"
           f"{facts['predicted'] / max(1, facts['decided']):8.3f}"

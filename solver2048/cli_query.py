@@ -54,6 +54,8 @@ def query(path: str, boards: tuple[str, ...], objective: str, as_json: bool, sou
     """
     if bool(boards) == (source is not None):
         raise UsageError("give either boards, or a file of them by --input")
+    if source and target != "-" and Path(source).resolve() == Path(target).resolve():
+        raise UsageError(f"{target} is the input: choose another file for the output")
     from .opening import open_solution
 
     with open_solution(path, objective) as solution:

@@ -38,6 +38,7 @@ def stats(path: str | None, objective: str, output: Path | None, is_quick: bool,
     if path is None:
         raise click.UsageError("Missing argument 'PATH'.")
     from .layer_sets import LayerSets
+    from .layer_values import stored_objectives
     from .objective import parse_objective
     from .options import check_threads
     from .store import Store
@@ -51,6 +52,12 @@ def stats(path: str | None, objective: str, output: Path | None, is_quick: bool,
         sets, parse_objective(objective, sets.shape), is_quick=is_quick, threads=threads,
         progress=not quiet,
     )  # fmt: skip
+    others = stored_objectives(sets.store)
+    if others and objective not in others and not is_quick:
+        click.echo(
+            f"note: no values for {objective}, their columns are empty; there are values for "
+            f"{', '.join(others)} (--objective)", err=True,
+        )  # fmt: skip
     rows = [dataclasses.asdict(row) for row in table]
     if output:
         write_table(output, rows, statistics_card())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import textwrap
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .files import format_size
@@ -33,7 +34,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
 
 
 def format_plan(plan: Plan) -> str:
-    """The plan as tables of at most 100 columns."""
+    """The plan as tables of at most 80 columns."""
     extent = "in full" if plan.max_age == plan.top_age else f"to age {plan.max_age:,}"
     lines = [
         f"{plan.shape} {extent}, objective {plan.objective}, values {plan.values}, {plan.ids} IDs",
@@ -43,7 +44,7 @@ def format_plan(plan: Plan) -> str:
         f"{format_size(plan.limits.disk)} of disk",
         "",
     ]
-    lines += _table([_mode_header(), *(_mode_row(mode) for mode in plan.modes)])
+    lines += _table(_mode_rows(plan.modes))
     for mode in plan.modes:
         lines.append("")
         verdict = f"--keep {mode.keep} ({KEEP_WORDS[mode.keep]}): {_verdict(mode)}"
@@ -54,31 +55,22 @@ def format_plan(plan: Plan) -> str:
     return "\n".join([*lines, "", textwrap.fill(LIMITS_OF_THE_MODEL, 80)])
 
 
-def _mode_header() -> list[str]:
-    return [
-        "--keep",
-        "forward",
-        "backward",
-        "in all",
-        "CPU",
-        "memory",
-        "at rest",
-        "at peak",
-        "written",
-    ]
+def _mode_rows(modes: Sequence[ModePlan]) -> list[list[str]]:
+    """A row for each quantity, a column for each mode."""
 
+    def row(name: str, text: Callable[[ModePlan], str]) -> list[str]:
+        return [name, *(text(mode) for mode in modes)]
 
-def _mode_row(mode: ModePlan) -> list[str]:
     return [
-        mode.keep,
-        duration(mode.forward_seconds),
-        duration(mode.backward_seconds) if mode.backward_seconds else "-",
-        duration(mode.forward_seconds + mode.backward_seconds),
-        duration(mode.cpu_seconds),
-        format_size(mode.memory_bytes),
-        format_size(mode.disk_bytes),
-        format_size(mode.disk_peak_bytes),
-        format_size(mode.written_bytes),
+        row("--keep", lambda mode: mode.keep),
+        row("forward", lambda mode: duration(mode.forward_seconds)),
+        row("backward", lambda m: duration(m.backward_seconds) if m.backward_seconds else "-"),
+        row("in all", lambda mode: duration(mode.forward_seconds + mode.backward_seconds)),
+        row("CPU", lambda mode: duration(mode.cpu_seconds)),
+        row("memory", lambda mode: format_size(mode.memory_bytes)),
+        row("disk at rest", lambda mode: format_size(mode.disk_bytes)),
+        row("disk at peak", lambda mode: format_size(mode.disk_peak_bytes)),
+        row("written", lambda mode: format_size(mode.written_bytes)),
     ]
 
 
@@ -90,14 +82,13 @@ def _verdict(mode: ModePlan) -> str:
 
 
 def _age_header() -> list[str]:
-    return ["ages", "states", "slots/state", "forward", "backward", "memory", "sets", "values"]
+    return ["ages", "states", "forward", "backward", "memory", "sets", "values"]
 
 
 def _age_row(row: AgeRow) -> list[str]:
     return [
         f"{row.first}-{row.last}",
-        f"{row.states:,}",
-        f"{row.slots / max(row.states, 1):.1f}",
+        f"{row.states / 1e6:,.0f} M" if row.states >= 1e8 else f"{row.states:,}",
         duration(row.forward_seconds),
         duration(row.backward_seconds) if row.backward_seconds else "-",
         format_size(row.memory_bytes),

@@ -144,10 +144,12 @@ def test_a_pipe_is_written_as_it_is():
     assert Path("/dev/null").is_char_device()
 
 
-def test_calls_that_cannot_be(solved, tmp_path, monkeypatch):
+def test_calls_that_cannot_be(solved, boards_file, tmp_path, monkeypatch):
     path = solved("2x3")
     assert run("query", path).exit_code == 2
     assert run("query", path, "2 2 . / . . .", "--input", "-").exit_code == 2
+    assert run("query", path, "--input", boards_file, "--output", boards_file).exit_code == 2
+    assert boards_file.read_text() == "\n".join(LINES)
     missing = run("query", path, "--input", tmp_path / "none.txt")
     assert missing.exit_code == 6
     assert "No such file" in missing.stderr

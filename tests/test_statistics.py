@@ -247,6 +247,8 @@ def test_stats_command(solved, tmp_path):
     assert run("stats", tmp_path / "nowhere").exit_code == 6
     solve("2x2", tmp_path / "policy", SolveOptions(keep="policy"))
     assert "is a policy table" in run("stats", tmp_path / "policy").stderr
+    solve("2x2", tmp_path / "tile", SolveOptions(objective="tile:8"))
+    assert "there are values for tile:8" in run("stats", tmp_path / "tile").stderr
     result = run("stats", path, "--output", tmp_path / "s.xlsx")
     assert result.exit_code == 2
     assert "must end in .csv, .jsonl, .parquet" in result.stderr
