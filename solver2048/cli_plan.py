@@ -60,7 +60,8 @@ def plan(shape: str, out: str | None, keep: str | None, disk: str | None, memory
 
     from .calibration import calibrate
     from .files import free_bytes
-    from .plan import Limits, make_plan
+    from .forecast import Limits
+    from .plan import make_plan
     from .plan_format import format_plan, plan_json
 
     counts, stored = _counts(board_shape, path, max_age, expected)

@@ -26,7 +26,8 @@ def status(path: str, is_watching: bool, interval: float, as_json: bool) -> None
     from .layer_sets import LayerSets
     from .layer_values import stored_objectives
     from .objective import parse_objective
-    from .report import format_report, make_report
+    from .report import make_report
+    from .report_format import format_report
     from .store import Store
     from .watch import format_progress, running_progress
 

@@ -13,8 +13,8 @@ from .amounts import default_memory_bytes
 from .errors import NoSpace
 from .files import directory_size, free_bytes
 from .footprint import Footprint, compute_footprint
+from .forecast import Forecast, Limits, missing_amounts, peak_memory
 from .options import DEFAULT_DISK, DEFAULT_VALUES, KEEPS, SolveOptions
-from .plan import Forecast, Limits, missing_amounts, peak_memory
 from .progress_log import AGAIN
 from .rates import default_rates
 from .records import SETS, Records
