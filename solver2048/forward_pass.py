@@ -111,39 +111,40 @@ class _Enumeration:
         name = "again_seconds" if is_again else "forward_seconds"
         title = f"{self._shape.name} forward" + (", again" if is_again else "")
         work = sum(self._work[age] for band in bands for age in self._ages(band))
-        log = self._log
         self._begin(bands, AGAIN if is_again else "forward")
-        reached = 0
         with (
             RunTimer(self._store, name) as timer,
             Progress(
                 title,
                 work,
                 enabled=self._options.show_progress,
-                on_layer=log.advance,
+                on_layer=self._log.advance,
             ) as progress,
             BackgroundWriter() as writer,
         ):
             for band in bands:
-                if band.first != reached + 2:
-                    writer.finish()
-                    below = LayerSets(self._store, _bands_below(self._shape, band))
-                    self._window = _read_window(below, band)
-                builder = self._enumerate(band, progress)
-                reached = self._ages(band)[-1]
-                # The digest of the band before goes into this one's manifest.
-                writer.finish()
-                if band.first > 4:
-                    log.saved(band.first - 2)
-                if self._scratch:
-                    self._expect_again(band, builder)
-                    self._scratch.make_room(band, builder.counts, builder.num_bytes)
-                writer.submit(functools.partial(self._commit, band, builder))
-                if not self._options.overlaps:
-                    writer.finish()
+                self._store_band(band, writer, progress)
                 timer.save()
             writer.finish()
-            log.saved(reached)
+            self._log.saved(max(self._window))
+
+    def _store_band(self, band: Band, writer: BackgroundWriter, progress: Progress) -> None:
+        """Enumerate a band, and have it written beside the next."""
+        if band.first - 2 not in self._window:
+            writer.finish()
+            below = LayerSets(self._store, _bands_below(self._shape, band))
+            self._window = _read_window(below, band)
+        builder = self._enumerate(band, progress)
+        # The digest of the band before goes into this one's manifest.
+        writer.finish()
+        if band.first > 4:
+            self._log.saved(band.first - 2)
+        if self._scratch:
+            self._expect_again(band, builder)
+            self._scratch.make_room(band, builder.counts, builder.num_bytes)
+        writer.submit(functools.partial(self._commit, band, builder))
+        if not self._options.overlaps:
+            writer.finish()
 
     def _begin(self, bands: list[Band], name: str) -> None:
         """Bands of the pass that are not stored are left; of one again, those below as well."""
