@@ -7,7 +7,7 @@ import click
 from .cli_command import Command
 from .cli_options import json_option, objective_option, path_argument, quiet_option, threads_option
 from .cli_results import print_report
-from .options import REACHES
+from .options import EVERY_STATE, REACHES
 
 EXAMPLE = """\
 solver2048 pack solutions/3x3 --policy --out policies/3x3
@@ -19,7 +19,7 @@ solver2048 pack policies/3x3 --policy --reach optimal --out policies/met"""
 @click.option("--policy", "is_policy", is_flag=True, required=True,
               help="Pack the best action of every state, and no values.")  # fmt: skip
 @click.option("--out", type=click.Path(), required=True, metavar="DIR", help="Directory.")
-@click.option("--reach", type=click.Choice(REACHES), default=REACHES[0], show_default=True,
+@click.option("--reach", type=click.Choice(REACHES), default=EVERY_STATE, show_default=True,
               help="optimal: only states that optimal play meets from a random start.")  # fmt: skip
 @objective_option
 @threads_option

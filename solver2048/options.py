@@ -15,7 +15,7 @@ DEFAULT_IDS = "index"
 KEEPS = ("solution", "start", "policy")
 """What stays of a solve: sets and values; the start values, counts and statistics; or a policy."""
 
-REACHES = ("all", "optimal")
+EVERY_STATE, STATES_MET = REACHES = ("all", "optimal")
 """The states of a policy table: all, or those that optimal play meets from a random start."""
 DEFAULT_DISK = 60 << 30
 DEFAULT_CHECK = 0.01

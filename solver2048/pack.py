@@ -15,7 +15,7 @@ from .errors import NoSolution, NotSolved, UsageError
 from .kept_records import keep_counts
 from .layer_sets import LayerSets, stored_problem, stored_shape
 from .lock import DirectoryLock
-from .options import REACHES, SolveOptions
+from .options import EVERY_STATE, REACHES, SolveOptions
 from .policy import PolicyTable
 from .policy_keeper import PolicyKeeper
 from .policy_reach import reach_pass
@@ -28,7 +28,7 @@ def pack_policy(
     out: str | os.PathLike[str],
     *,
     objective: str = "score",
-    reach: str = REACHES[0],
+    reach: str = EVERY_STATE,
     threads: int | None = None,
     show_progress: bool = False,
     lock: DirectoryLock | None = None,
@@ -49,7 +49,7 @@ def pack_policy(
             raise UsageError(
                 f"{out} is what is to be packed, or below it: choose another directory"
             )
-        if reach == REACHES[0]:
+        if reach == EVERY_STATE:
             return _pack_all(source, store, problem, options, workers)
         _begin(source, store, reach)
         complete = source
@@ -57,7 +57,7 @@ def pack_policy(
             complete = Store(store.path / "scratch" / "complete")
             _pack_all(source, complete, problem, options, workers)
         table = PolicyTable(complete, problem.shape, problem.objective)
-        if table.result is None or table.reach != REACHES[0]:
+        if table.result is None or table.reach != EVERY_STATE:
             raise NotSolved(f"{complete.path} is no complete policy table")
         has_worked = reach_pass(table, store, options, workers)
         store.discard("scratch/complete")
@@ -73,7 +73,7 @@ def _pack_all(
     sets = LayerSets(source)
     if source.keep == "start" or sets.gaps or sets.max_age < sets.shape.top_age:
         raise NotSolved(f"{source.path} has not the sets of all ages; finish its solve first")
-    _begin(source, store, REACHES[0])
+    _begin(source, store, EVERY_STATE)
     return backward_pass(store, PolicyKeeper(problem), options, workers, source=source)
 
 

@@ -16,7 +16,7 @@ from .keeper import BandKeeper, Keeper
 from .kernels.policy import optimal_actions_into
 from .layer import Band
 from .layer_sets import LayerSets, StoredBand
-from .options import REACHES
+from .options import EVERY_STATE
 from .policy_bands import PolicyBandBuilder, map_members
 from .store import Store
 from .tables import build_tables
@@ -32,7 +32,7 @@ class PolicyKeeper(Keeper):
 
     @property
     def facts(self) -> dict[str, Any]:
-        return {"objective": self.problem.objective.name, "reach": REACHES[0]}
+        return {"objective": self.problem.objective.name, "reach": EVERY_STATE}
 
     def begin(self, sets: LayerSets, band: Band, workers: Workers) -> PolicyBandKeeper:
         return PolicyBandKeeper(self, sets, band, workers)

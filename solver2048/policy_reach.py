@@ -18,7 +18,7 @@ from .errors import SolutionDamaged
 from .forward import AfterstateLayer, mark_states, slide
 from .kernels.policy import NO_ACTION, NOT_STORED, mark_policy_moves
 from .layer_index import build_layer_index, member_boards, transposed_boards
-from .options import SolveOptions
+from .options import STATES_MET, SolveOptions
 from .policy import PolicyTable
 from .policy_bands import PolicyBandBuilder, member_chunks
 from .progress import Progress
@@ -75,7 +75,7 @@ def reach_pass(table: PolicyTable, store: Store, options: SolveOptions, workers:
     anything to do.
     """
     kind, shape = table.kind, table.shape
-    store.create_kind(kind, {"objective": table.objective.name, "reach": "optimal"})
+    store.create_kind(kind, {"objective": table.objective.name, "reach": STATES_MET})
     bands = bands_of(shape)
     is_stored = all(store.is_done(kind, band) for band in bands)
     if is_stored and store.is_finished(kind):

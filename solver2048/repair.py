@@ -23,7 +23,7 @@ from .layer import Band
 from .layer_sets import stored_problem, stored_shape
 from .layer_values import ValueKeeper
 from .lock import SOLUTION_NAME, DirectoryLock
-from .options import REACHES, SolveOptions
+from .options import STATES_MET, SolveOptions
 from .records import OBJECTIVE, RESULT, SETS
 from .shape import Shape
 from .span_pass import keeper_of, span_pass
@@ -82,7 +82,7 @@ class _Repair:
     def run(self) -> Repairs:
         self.store.clean()
         self._restore_identity()
-        if self.store.identity().get("reach") == REACHES[1]:
+        if self.store.identity().get("reach") == STATES_MET:
             raise NotSolved(
                 f"{self.store.path} is made from a complete policy table: move away what is "
                 "damaged (`verify` names it) and pack it again; that writes the same bytes"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .files import format_size
-from .options import REACHES
+from .options import EVERY_STATE
 from .progress import duration
 from .report import START_NAMES
 
@@ -92,7 +92,7 @@ def _sizes(report: dict[str, Any]) -> Iterator[str]:
             f"each, {report['values']}, off by at most {report['rounding_bound']:.3g}"
         )
     if report["is_finished"] and report["keep"] == "policy":
-        states = "all" if report["reach"] == REACHES[0] else "those that optimal play meets"
+        states = "all" if report["reach"] == EVERY_STATE else "those that optimal play meets"
         yield (
             f"  actions {format_size(report['policy_bytes'])}: {report['bits_per_action']:.3f} "
             f"bits for each of {report['policy_states']:,} states, {states};\n"

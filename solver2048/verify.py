@@ -21,7 +21,7 @@ from .layer_sets import LayerSets, stored_shape, wrong_parents
 from .layer_values import NAME as VALUES_NAME
 from .lock import SOLUTION_NAME
 from .objective import parse_objective
-from .options import DEFAULT_SAMPLE, DEFAULT_SHARE, LEVELS
+from .options import DEFAULT_SAMPLE, DEFAULT_SHARE, LEVELS, STATES_MET
 from .policy_bands import CODES, WEIGHTS
 from .progress import Progress
 from .records import OBJECTIVE, RESULT, SETS
@@ -177,7 +177,7 @@ def _check_values_kind(
     elif starts_alone and sound == every and not (store.path / SETS).exists():
         findings.add(result, f"{result} is missing, and nothing is left to do but that")
     # Values are written downward.
-    is_upward = (store.read_record(f"{kind}/{OBJECTIVE}") or {}).get("reach") == "optimal"
+    is_upward = (store.read_record(f"{kind}/{OBJECTIVE}") or {}).get("reach") == STATES_MET
     lowest = every[0] if is_finished else None if is_upward else min(sound, default=None)
     expected = [b for b in every if ((lowest and b > lowest) or is_finished) and b not in sound]
     _check_gaps(store, findings, kind, kind if starts_alone else None, expected)
