@@ -13,12 +13,12 @@ from .age_counts import AgeCounts
 from .bands import kept_checkpoints
 from .files import format_size
 from .footprint import Footprint
+from .options import CHECKPOINT_SECONDS
 from .rates import Rates
 
 Floats = NDArray[np.float64]
 
 NUM_ROWS = 16
-CHECKPOINT_SECONDS = 300.0
 SPARE_BYTES = 64e6
 """Free disk space that every band must leave over."""
 RESULT_BYTES = 1e6

@@ -31,6 +31,7 @@ BYTES_PER_WORD = 16
 """Codes of the 64 slots of a word of a bitmap: every age begins at a new word."""
 
 LEARNING_BOARDS = 1 << 22
+"""That a band learns from, at most."""
 FIRST_RATE, LAST_RATE = 0.15, 0.001
 WEIGHT_SCALE = 16.0
 
