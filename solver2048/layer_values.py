@@ -87,7 +87,7 @@ class ValueBandKeeper(BandKeeper):
 def stored_objectives(store: Store) -> list[str]:
     """Names of the objectives of values or policies, finished or not. Raises SolutionDamaged."""
     names = []
-    for directory in store.value_kinds():
+    for directory in store.objective_kinds():
         record = store.read_record(f"{directory}/{OBJECTIVE}")
         if record is None:
             raise SolutionDamaged(f"{store.path / directory / OBJECTIVE} is missing")

@@ -39,7 +39,7 @@ def check_fits(
     """The outlook for a solve of the ages counted; only what is not stored yet has to fit.
 
     kind : the kind of the objective's values, or of its policy
-    options : `keep` says what stays of it; `disk` is set where that is no sets
+    options : `keep` says what stays of it; `disk` is set where no sets do
     Raises NoSpace if it does not fit, unless `options.force`.
     """
     keep = options.keep or KEEPS[0]

@@ -32,8 +32,8 @@ FORMAT = "solver2048 solution"
 FORMAT_VERSION = 1
 
 SETS = "sets"
-OBJECTIVE_KINDS = ("values", "policy")
-"""Where kinds lie of which each objective has one."""
+OBJECTIVE_ROOTS = ("values", "policy")
+"""Directories of the kinds of which each objective has one."""
 OBJECTIVE, RESULT = "objective.json", "result.json"
 QUARANTINE = "quarantine"
 
@@ -212,7 +212,7 @@ class Records:
 
     def objective_names(self, pattern: str) -> list[str]:
         """Paths that fit a pattern below the directory of any objective."""
-        places = (f"{kinds}/*/{pattern}" for kinds in OBJECTIVE_KINDS)
+        places = (f"{kinds}/*/{pattern}" for kinds in OBJECTIVE_ROOTS)
         return [name for place in places for name in self.record_names(place)]
 
     def quarantine(self, name: str) -> str:

@@ -220,7 +220,7 @@ class _Repair:
         """The age up to which sets were stored, damaged ones included."""
         shape = stored_shape(self.store)
         # Values come after all sets.
-        if self.store.value_kinds() or self.store.catalogue_names():
+        if self.store.objective_kinds() or self.store.catalogue_names():
             return shape.top_age
         ages = [0]
         for band in (b for b in bands_of(shape) if (self.store.path / SETS / b.name).exists()):
@@ -247,7 +247,7 @@ class _Repair:
         """The lowest stored band of every objective; None where all of them were."""
         lowest: dict[str, Band | None] = {}
         bands = bands_of(stored_shape(self.store))
-        for kind in self.store.value_kinds():
+        for kind in self.store.objective_kinds():
             directory = self.store.path / kind
             if (directory / RESULT).exists() or (directory / catalogue.NAME).exists():
                 lowest[kind] = None

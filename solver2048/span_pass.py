@@ -74,7 +74,7 @@ def _is_complete(store: Store, keeper: Keeper) -> bool:
 
 def _refuse_two_at_once(store: Store, kind: str) -> None:
     """Two objectives would drop each other's sets."""
-    for other in store.value_kinds():
+    for other in store.objective_kinds():
         if other != kind and not store.is_finished(other):
             name = (store.read_record(f"{other}/{OBJECTIVE}") or {}).get("objective", other)
             raise NoSolution(

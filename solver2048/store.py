@@ -190,7 +190,7 @@ class Store(BandReader):
             parse_record(stored, path)
             yield name, stored
 
-    def value_kinds(self) -> list[str]:
+    def objective_kinds(self) -> list[str]:
         """Objectives' kinds of which there is something; an empty directory is a run cut off."""
         return sorted({name.rsplit("/", 1)[0] for name in self.objective_names("*")})
 

@@ -66,14 +66,14 @@ def verify(
     except SolutionDamaged as error:
         findings.problems.append(Problem(SOLUTION_NAME, error))
         return findings
-    kinds = store.value_kinds()
+    kinds = store.objective_kinds()
     is_long = show_progress and LEVELS.index(level) >= LEVELS.index("full")
     num_bytes = sum(_kind_bytes(store, kind) for kind in [SETS, *kinds]) if is_long else 0
     with Progress("verify", num_bytes, enabled=is_long) as progress:
         bands = _BandCheck(store, LEVELS.index(level), share, seed, only, progress)
         set_bands = _check_sets(store, findings, bands)
         for kind in kinds:
-            _check_values_kind(store, findings, bands, kind, set_bands)
+            _check_kind(store, findings, bands, kind, set_bands)
     check_strays(store, findings, kinds)
     if level == LEVELS[-1] and not findings.problems:
         for kind in kinds:
@@ -147,11 +147,11 @@ def _check_sets(store: Store, findings: Findings, bands: _BandCheck) -> list[Ban
 
 def _needs_all_counts(store: Store) -> bool:
     """Whether an objective is finished of which no sets are kept."""
-    results = (store.path / kind / RESULT for kind in store.value_kinds())
+    results = (store.path / kind / RESULT for kind in store.objective_kinds())
     return store.drops_sets and any(result.exists() for result in results)
 
 
-def _check_values_kind(
+def _check_kind(
     store: Store, findings: Findings, bands: _BandCheck, kind: str, set_bands: list[Band]
 ) -> None:
     check_objective = functools.partial(_check_objective, store, kind)
