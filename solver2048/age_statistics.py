@@ -82,7 +82,7 @@ def age_statistics(
     *,
     is_quick: bool = False,
     threads: int | None = None,
-    progress: bool = False,
+    show_progress: bool = False,
 ) -> list[AgeStatistics]:
     """The table of all enumerated ages, upward; of a solution ``s``: `s.sets`, `s.objective`.
 
@@ -97,7 +97,7 @@ def age_statistics(
         if sets.store.keeps_start_alone:
             known = _noted(sets, objective)
         elif not is_quick:
-            known = _computed(sets, objective, threads, progress)
+            known = _computed(sets, objective, threads, show_progress)
     bits = _bits(sets, objective)
     return [_row(counts, bits, known.get(counts.age)) for counts in sets.counts()]
 
@@ -159,7 +159,7 @@ def _bits(sets: LayerSets, objective: Objective) -> dict[int, dict[str, float]]:
 
 
 def _computed(
-    sets: LayerSets, objective: Objective, threads: int | None, progress: bool
+    sets: LayerSets, objective: Objective, threads: int | None, show_progress: bool
 ) -> dict[int, LayerStatistics]:
     problem = stored_problem(sets.store, objective.name)
     values = Values(sets, objective)
@@ -167,7 +167,7 @@ def _computed(
     found = {}
     with (
         Workers(threads) as workers,
-        Progress(f"{sets.shape.name} statistics", float(total), enabled=progress) as bar,
+        Progress(f"{sets.shape.name} statistics", float(total), enabled=show_progress) as bar,
     ):
         for band in values.bands:
             for age, layer, states in valued_layers(sets, values, band):

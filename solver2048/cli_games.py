@@ -42,7 +42,7 @@ def games(path: str, table: str | None, objective: str, memory: str | None, thre
     sets = LayerSets(Store(path))
     found = optimal_games(
         sets, parse_objective(objective, sets.shape), threads=threads, memory_bytes=memory_bytes,
-        progress=not quiet,
+        show_progress=not quiet,
     )  # fmt: skip
     if as_json:
         click.echo(json.dumps(games_json(found)))

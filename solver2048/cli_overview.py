@@ -45,6 +45,6 @@ def read_asked(path: str, compare: str | None, objective: str, compare_objective
     if compare:
         asked.append((compare, compare_objective or objective))
     return [
-        read_overview(where, what, is_quick=is_quick, threads=threads, progress=not quiet)
+        read_overview(where, what, is_quick=is_quick, threads=threads, show_progress=not quiet)
         for where, what in asked
     ]

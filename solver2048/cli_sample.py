@@ -41,7 +41,9 @@ def sample(path: str, per_age: int, seed: int, output: Path | None, objective: s
         if shows_card:
             click.echo(card, nl=False)
             return
-        rows = sample_states(solution.sets, solution.objective, per_age, seed, progress=not quiet)
+        rows = sample_states(
+            solution.sets, solution.objective, per_age, seed, show_progress=not quiet
+        )
         if output:
             write_table(output, list(rows), card)
             return

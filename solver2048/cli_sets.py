@@ -24,7 +24,7 @@ def sets(path: str, first: int | None, last: int | None, as_json: bool) -> None:
     from .set_sizes import format_sizes, measure_sets, size_records
     from .store import Store
 
-    rows = measure_sets(LayerSets(Store(path)), first, last, progress=True)
+    rows = measure_sets(LayerSets(Store(path)), first, last, show_progress=True)
     if as_json:
         for record in size_records(rows):
             click.echo(json.dumps(record))

@@ -50,7 +50,7 @@ def stats(path: str | None, objective: str, output: Path | None, is_quick: bool,
     sets = LayerSets(Store(path))
     table: list[AgeStatistics] = age_statistics(
         sets, parse_objective(objective, sets.shape), is_quick=is_quick, threads=threads,
-        progress=not quiet,
+        show_progress=not quiet,
     )  # fmt: skip
     others = stored_objectives(sets.store)
     if others and objective not in others and not is_quick:

@@ -67,7 +67,7 @@ def optimal_games(
     *,
     threads: int | None = None,
     memory_bytes: int | None = None,
-    progress: bool = False,
+    show_progress: bool = False,
 ) -> Games:
     """What comes of games under optimal play; of a solution ``s``: `s.sets`, `s.objective`.
 
@@ -81,7 +81,7 @@ def optimal_games(
     total = sum(counts.state_members for counts in sets.counts())
     with (
         Workers(threads) as workers,
-        Progress(f"{problem.shape.name} games", float(total), enabled=progress) as bar,
+        Progress(f"{problem.shape.name} games", float(total), enabled=show_progress) as bar,
     ):
         play = _OptimalPlay(problem, limit, workers)
         for band in values.bands:

@@ -44,13 +44,13 @@ COLUMNS = {
 
 
 def sample_states(
-    sets: LayerSets, objective: Objective, per_age: int, seed: int, *, progress: bool = False
+    sets: LayerSets, objective: Objective, per_age: int, seed: int, *, show_progress: bool = False
 ) -> Iterator[dict[str, Any]]:
     """Rows of `COLUMNS`, ages upward; one band is in memory. Raises NotSolved, SolutionDamaged."""
     problem = stored_problem(sets.store, objective.name)
     values = Values(sets, objective)
     total = sum(sets.layer_counts(age).states for band in values.bands for age in band.ages)
-    with Progress(f"{sets.shape.name} sample", float(total), enabled=progress) as bar:
+    with Progress(f"{sets.shape.name} sample", float(total), enabled=show_progress) as bar:
         for band in values.bands:
             for age, layer, bitmap in valued_layers(sets, values, band):
                 rng = np.random.default_rng([seed, age])
