@@ -52,11 +52,15 @@ class _PackageCache(FunctionCache):
 
     def __init__(self, py_func: Callable[..., Any]) -> None:
         super().__init__(py_func)  # type: ignore[no-untyped-call]
+        stamp = _source_stamp(py_func.__module__.partition(".")[0])
         self._cache_file = IndexDataCacheFile(  # type: ignore[no-untyped-call]
             cache_path=self._cache_path,
             filename_base=self._impl.filename_base,
-            source_stamp=_source_stamp(py_func.__module__.partition(".")[0]),
+            source_stamp=stamp,
         )
+        # An index is unpickled before its stamp is looked at, and that fails where a type that a
+        # kernel takes lies elsewhere by now. Its version is looked at first.
+        self._cache_file._version += f" {stamp}"
 
     def save_overload(self, sig: Any, data: Any) -> None:
         # The cache only saves time: a full or read-only disk must not end a solve.

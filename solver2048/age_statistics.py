@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from elias_fano.ranked import rank_bitmap
 
-from .backward import Problem
 from .bands import bands_of
 from .errors import NotSolved
 from .kept_records import COUNTS, read_kept
 from .layer import Band, LayerCounts
 from .layer_index import build_layer_index
-from .layer_sets import LayerSets
+from .layer_sets import LayerSets, stored_problem
 from .layer_statistics import LayerStatistics, ValuedLayer, layer_statistics
 from .layer_values import NAME, Values, stored_objectives
 from .objective import Objective
@@ -83,7 +82,7 @@ def age_statistics(
     *,
     is_quick: bool = False,
     threads: int | None = None,
-    progress: bool = False,
+    show_progress: bool = False,
 ) -> list[AgeStatistics]:
     """The table of all enumerated ages, upward; of a solution ``s``: `s.sets`, `s.objective`.
 
@@ -98,7 +97,7 @@ def age_statistics(
         if sets.store.keeps_start_alone:
             known = _noted(sets, objective)
         elif not is_quick:
-            known = _computed(sets, objective, threads, progress)
+            known = _computed(sets, objective, threads, show_progress)
     bits = _bits(sets, objective)
     return [_row(counts, bits, known.get(counts.age)) for counts in sets.counts()]
 
@@ -160,15 +159,15 @@ def _bits(sets: LayerSets, objective: Objective) -> dict[int, dict[str, float]]:
 
 
 def _computed(
-    sets: LayerSets, objective: Objective, threads: int | None, progress: bool
+    sets: LayerSets, objective: Objective, threads: int | None, show_progress: bool
 ) -> dict[int, LayerStatistics]:
-    problem = stored_problem(sets, objective)
+    problem = stored_problem(sets.store, objective.name)
     values = Values(sets, objective)
     total = sum(sets.layer_counts(age).states for band in values.bands for age in band.ages)
     found = {}
     with (
         Workers(threads) as workers,
-        Progress(f"{sets.shape.name} statistics", float(total), enabled=progress) as bar,
+        Progress(f"{sets.shape.name} statistics", float(total), enabled=show_progress) as bar,
     ):
         for band in values.bands:
             for age, layer, states in valued_layers(sets, values, band):
@@ -176,11 +175,6 @@ def _computed(
                 num_states = sets.layer_counts(age).states
                 bar.advance(age, float(num_states), num_states)
     return found
-
-
-def stored_problem(sets: LayerSets, objective: Objective) -> Problem:
-    """What a store's values of an objective solve."""
-    return Problem(sets.shape, objective, float(sets.store.identity()["spawn4"]))
 
 
 def valued_layers(

@@ -1,11 +1,13 @@
-"""What runs beside a pass: its clock, and the writing of one band while the next is computed."""
+"""What runs beside a pass: its clock, and reading and writing bands while another is computed."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Generic, TypeVar
 
 from .errors import SolverError
 from .progress import peak_memory_bytes
@@ -33,6 +35,36 @@ class RunTimer:
         record["peak_memory_bytes"] = max(record.get("peak_memory_bytes", 0), peak_memory_bytes())
         self._store.write_record("run.json", record)
         self._last = now
+
+
+Key = TypeVar("Key")
+Item = TypeVar("Item")
+
+
+class ReadAhead(Generic[Key, Item]):
+    """Reads one thing after another, the next beside the computing where it `overlaps`."""
+
+    def __init__(self, read: Callable[[Key], Item], keys: Iterable[Key], *, overlaps: bool) -> None:
+        self._read, self._keys, self._overlaps = read, deque(keys), overlaps
+        self._pool = ThreadPoolExecutor(1)
+        self._pending: Future[Item] | None = None
+
+    def __enter__(self) -> ReadAhead[Key, Item]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown()
+
+    def next(self) -> Item:
+        """The next of them, which is not held on to here."""
+        pending, self._pending = self._pending or self._submit(), None
+        item = pending.result()
+        if self._overlaps and self._keys:
+            self._pending = self._submit()
+        return item
+
+    def _submit(self) -> Future[Item]:
+        return self._pool.submit(self._read, self._keys.popleft())
 
 
 class BackgroundWriter:

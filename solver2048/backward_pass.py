@@ -16,7 +16,7 @@ from .keeper import Keeper
 from .layer import Band
 from .layer_sets import LayerSets
 from .options import SolveOptions
-from .progress_log import ProgressLog
+from .progress_log import NO_LOG, PassLog
 from .records import RESULT
 from .store import Store
 from .workers import Workers
@@ -30,7 +30,7 @@ def backward_pass(
     *,
     source: Store | None = None,
     until: Band | None = None,
-    log: ProgressLog | None = None,
+    log: PassLog = NO_LOG,
 ) -> bool:
     """Compute the values of all bands, from the last checkpoint if there is one, and keep them.
 
@@ -42,7 +42,7 @@ def backward_pass(
     kind, bands = keeper.kind, bands_of(keeper.problem.shape)
     store.create_kind(kind, keeper.facts)
     missing = [band for band in bands if not is_kept(store, kind, band)]
-    is_finished = store.read_record(f"{kind}/{RESULT}") is not None
+    is_finished = store.is_finished(kind)
     has_worked = bool(missing) or not is_finished
     wanted = min(missing) if missing and is_finished else bands[0]
     lowest = max(until or bands[0], wanted)

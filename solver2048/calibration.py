@@ -26,7 +26,7 @@ from .backward import Problem, StateValues, value_layer
 from .bands import slots_per_age
 from .errors import NoSpace
 from .files import seal
-from .forward import AfterstateLayer, Layer, enumerate_layer
+from .forward import AfterstateLayer, Layer, enumerate_layer, slide
 from .ids import make_ids
 from .objective import parse_objective
 from .rates import BACKWARD, FORWARD, SPARSE_FACTOR, Cost, PassRates, Rates
@@ -135,8 +135,7 @@ class _Bench:
                 for bitmap in (layer.states, layer.afterstates):
                     self._ids.encode(layer.index, bitmap)
             self._clocks["encode"].count(layer)
-            window[age] = AfterstateLayer(layer.index, layer.afterstates)
-            window.pop(age - 4, None)
+            slide(window, AfterstateLayer(layer.index, layer.afterstates))
             self._layers[age] = layer
             self._layers.pop(age - 2 * KEPT_LAYERS, None)
             is_late = time.perf_counter() - started > FORWARD_SECONDS

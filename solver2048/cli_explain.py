@@ -7,11 +7,12 @@ import json
 import click
 
 from .cli_command import Command
+from .cli_options import json_option, objective_option, path_argument
 
 
 @click.command(cls=Command, example='solver2048 explain solutions/3x3 "8 2 4 / 2 . . / . . 2"\n'
                'solver2048 explain solutions/3x3 "8 2 4 / 2 . . / . . 2" --json')  # fmt: skip
-@click.argument("path", type=click.Path())
+@path_argument
 @click.argument("board")
 @click.option("--moves", "num_moves", type=click.IntRange(0, 1000), default=10,
               show_default=True, metavar="N", help="Length of the line of play.")  # fmt: skip
@@ -22,9 +23,8 @@ from .cli_command import Command
               help="Followed one by one; with more, tiles are told from games.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**64 - 1), default=1, show_default=True,
               metavar="N", help="Of those games.")  # fmt: skip
-@click.option("--objective", default="score", show_default=True, metavar="NAME",
-              help="'score', or 'tile:N'.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@objective_option
+@json_option
 def explain(path: str, board: str, num_moves: int, num_spawns: int, max_states: int, seed: int,
             objective: str, as_json: bool) -> None:  # fmt: skip
     """Why an action is best: spawns, a line of play, tiles to expect, risk.

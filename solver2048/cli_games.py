@@ -7,20 +7,20 @@ import json
 import click
 
 from .cli_command import Command
+from .cli_options import objective_option, path_argument, quiet_option, threads_option
 
 
 @click.command(cls=Command, example="solver2048 games solutions/3x3\n"
                "solver2048 games solutions/3x3 --table scores > scores.csv\n"
                "solver2048 games solutions/3x3 --json > games.json")  # fmt: skip
-@click.argument("path", type=click.Path())
+@path_argument
 @click.option("--table", type=click.Choice(["ages", "scores", "tiles"]),
               help="Print a table as CSV: by age, by score, or by largest tile.")  # fmt: skip
-@click.option("--objective", default="score", show_default=True, metavar="NAME",
-              help="What optimal play is for: 'score', or 'tile:N'.")  # fmt: skip
+@objective_option
 @click.option("--memory", metavar="BYTES", help="For the distribution of scores, such as 4GiB; "
               "where it needs more it is given up.  [default: half the machine's]")  # fmt: skip
-@click.option("--threads", type=int, help="Number of threads.  [default: all processors]")
-@click.option("--quiet", is_flag=True, help="Show no progress.")
+@threads_option
+@quiet_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, all tables in one object.")
 def games(path: str, table: str | None, objective: str, memory: str | None, threads: int | None,
           quiet: bool, as_json: bool) -> None:  # fmt: skip
@@ -42,7 +42,7 @@ def games(path: str, table: str | None, objective: str, memory: str | None, thre
     sets = LayerSets(Store(path))
     found = optimal_games(
         sets, parse_objective(objective, sets.shape), threads=threads, memory_bytes=memory_bytes,
-        progress=not quiet,
+        show_progress=not quiet,
     )  # fmt: skip
     if as_json:
         click.echo(json.dumps(games_json(found)))

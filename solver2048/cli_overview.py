@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .cli_options import objective_option, path_argument, quiet_option, threads_option
+
 if TYPE_CHECKING:
     from .overview import Overview
 
 _OPTIONS = (
-    click.argument("path", type=click.Path()),
+    path_argument,
     click.option("--compare", type=click.Path(), metavar="OTHER",
                  help="Another solution beside it."),
-    click.option("--objective", default="score", show_default=True, metavar="NAME",
-                 help="'score', or 'tile:N'."),
+    objective_option,
     click.option("--compare-objective", metavar="NAME", help="Of the other.  [default: the same]"),
     click.option("--quick", "is_quick", is_flag=True,
                  help="Read no layer: no games, and statistics as the solve took note of them."),
-    click.option("--threads", type=int, help="Number of threads.  [default: all processors]"),
-    click.option("--quiet", is_flag=True, help="Show no progress."),
+    threads_option,
+    quiet_option,
 )  # fmt: skip
 
 
@@ -44,6 +45,6 @@ def read_asked(path: str, compare: str | None, objective: str, compare_objective
     if compare:
         asked.append((compare, compare_objective or objective))
     return [
-        read_overview(where, what, is_quick=is_quick, threads=threads, progress=not quiet)
+        read_overview(where, what, is_quick=is_quick, threads=threads, show_progress=not quiet)
         for where, what in asked
     ]

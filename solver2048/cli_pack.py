@@ -7,8 +7,9 @@ import os
 import click
 
 from .cli_command import Command
+from .cli_options import json_option, objective_option, path_argument, quiet_option, threads_option
 from .cli_results import print_report
-from .options import REACHES
+from .options import EVERY_STATE, REACHES
 
 EXAMPLE = """\
 solver2048 pack solutions/3x3 --policy --out policies/3x3
@@ -16,17 +17,16 @@ solver2048 pack policies/3x3 --policy --reach optimal --out policies/met"""
 
 
 @click.command(cls=Command, example=EXAMPLE, resumes=True)
-@click.argument("path", type=click.Path())
+@path_argument
 @click.option("--policy", "is_policy", is_flag=True, required=True,
               help="Pack the best action of every state, and no values.")  # fmt: skip
 @click.option("--out", type=click.Path(), required=True, metavar="DIR", help="Directory.")
-@click.option("--reach", type=click.Choice(REACHES), default=REACHES[0], show_default=True,
+@click.option("--reach", type=click.Choice(REACHES), default=EVERY_STATE, show_default=True,
               help="optimal: only states that optimal play meets from a random start.")  # fmt: skip
-@click.option("--objective", default="score", show_default=True, metavar="NAME",
-              help="'score', or 'tile:N'.")  # fmt: skip
-@click.option("--threads", type=int, help="Number of threads.  [default: all processors]")
-@click.option("--quiet", is_flag=True, help="Show no progress.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@objective_option
+@threads_option
+@quiet_option
+@json_option
 def pack(path: str, is_policy: bool, out: str, reach: str, objective: str, threads: int | None,
          quiet: bool, as_json: bool) -> None:  # fmt: skip
     """Pack the solution PATH, all sets of which are needed, into a smaller table.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .cli_command import Command
+from .cli_options import json_option, objective_option, threads_option
 from .options import DEFAULT_IDS, DEFAULT_VALUES, KEEPS
 
 if TYPE_CHECKING:
@@ -28,17 +29,16 @@ if TYPE_CHECKING:
               help="Disk it may take, such as 60GiB.  [default: what is free]")  # fmt: skip
 @click.option("--memory", metavar="BYTES",
               help="Memory it may take.  [default: the machine's, less a margin]")  # fmt: skip
-@click.option("--threads", type=int, help="Number of threads.  [default: all processors]")
+@threads_option
 @click.option("--max-age", type=int, help="Forward pass only, up to this age.")
-@click.option("--objective", default="score", show_default=True, metavar="NAME",
-              help="'score', or 'tile:N'.")  # fmt: skip
+@objective_option
 @click.option("--values", metavar="FORMAT", default=DEFAULT_VALUES, show_default=True,
               help="float32, float64 or fixed:K.")  # fmt: skip
 @click.option("--ids", type=click.Choice(["index", "radix"]), default=DEFAULT_IDS,
               show_default=True, help="What sets hold.")  # fmt: skip
 @click.option("--expect-counts", type=click.Path(), metavar="FILE",
               help="Take the states of every age from a file of 'age count' lines.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def plan(shape: str, out: str | None, keep: str | None, disk: str | None, memory: str | None,
          threads: int | None, max_age: int | None, objective: str, values: str, ids: str,
          expect_counts: str | None, as_json: bool) -> None:  # fmt: skip
@@ -60,7 +60,8 @@ def plan(shape: str, out: str | None, keep: str | None, disk: str | None, memory
 
     from .calibration import calibrate
     from .files import free_bytes
-    from .plan import Limits, make_plan
+    from .forecast import Limits
+    from .plan import make_plan
     from .plan_format import format_plan, plan_json
 
     counts, stored = _counts(board_shape, path, max_age, expected)

@@ -9,13 +9,14 @@ import sys
 import click
 
 from .cli_command import Command
+from .cli_options import objective_option, path_argument
 from .errors import UsageError
 
 
 @click.command(cls=Command, example="solver2048 play solutions/3x3\n"
                "solver2048 play solutions/3x3 --auto --delay 0.1 --seed 7\n"
                'solver2048 play solutions/3x3 --board "8 2 4 / 2 . . / . . 2"')  # fmt: skip
-@click.argument("path", type=click.Path())
+@path_argument
 @click.option("--auto", "is_auto", is_flag=True,
               help="Watch optimal play; in plain lines where this is no terminal.")  # fmt: skip
 @click.option("--delay", type=click.FloatRange(0, 60), metavar="SECONDS",
@@ -23,8 +24,7 @@ from .errors import UsageError
 @click.option("--seed", type=click.IntRange(0, 2**63), metavar="N",
               help="The same seed, the same spawns.  [default: another one each time]")  # fmt: skip
 @click.option("--board", metavar="BOARD", help="Where to start.  [default: a random start]")
-@click.option("--objective", default="score", show_default=True, metavar="NAME",
-              help="'score', or 'tile:N'.")  # fmt: skip
+@objective_option
 def play(path: str, is_auto: bool, delay: float | None, seed: int | None, board: str | None,
          objective: str) -> None:  # fmt: skip
     """Play with hints: the value of each action, and what your moves have lost.

@@ -21,7 +21,7 @@ def plot(out: Path, **asked: Any) -> None:
     """Pictures: states, values, gaps between actions, survival, scores and storage.
 
     PNG and SVG, with matplotlib (the extra `plot`). What a solution has nothing of, because it is
-    not complete or keeps only the start, is left out.
+    not complete or keeps no values, is left out.
     """
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file; --out takes a directory")

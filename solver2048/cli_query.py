@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from .cli_command import Command
+from .cli_options import json_option, objective_option, path_argument, quiet_option
 from .errors import SolverError, UsageError
 
 if TYPE_CHECKING:
@@ -27,11 +28,10 @@ FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "pa
                "solver2048 query solutions/3x3 --json - < boards.txt\n"
                "solver2048 query solutions/3x3 --input boards.csv --output answers.parquet"
                )  # fmt: skip
-@click.argument("path", type=click.Path())
+@path_argument
 @click.argument("boards", nargs=-1, metavar="[BOARD]...")
-@click.option("--objective", default="score", show_default=True, metavar="NAME",
-              help="'score', or 'tile:N' for the probability of ever holding tile N.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@objective_option
+@json_option
 @click.option("--input", "source", metavar="FILE", type=click.Path(),
               help="Read one board a line, '-' from standard input.")  # fmt: skip
 @click.option("--output", "target", metavar="FILE", type=click.Path(), default="-",
@@ -40,7 +40,7 @@ FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "pa
               help="Of the output.  [default: by its extension, else csv]")  # fmt: skip
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True,
               help="Threads that look boards of --input up.")  # fmt: skip
-@click.option("--quiet", is_flag=True, help="Show no progress.")
+@quiet_option
 def query(path: str, boards: tuple[str, ...], objective: str, as_json: bool, source: str | None,
           target: str, form: str | None, threads: int, quiet: bool) -> None:  # fmt: skip
     """Value, actions and best action of each BOARD; '-' reads one board a line.
@@ -150,14 +150,20 @@ def _output(target: str) -> Iterator[BinaryIO]:
 def _board_texts(boards: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Boards, each with what to say before an error: which of several it is."""
     for i, board in enumerate(boards, 1):
-        if board != "-":
+        if board == "-":
+            yield from _input_texts()
+        else:
             yield f"board {i}: " if len(boards) > 1 else "", board
-            continue
-        with _input("-") as lines:
-            for number, raw in enumerate(lines, 1):
-                line = raw.decode("utf-8", errors="replace").strip("\ufeff \t\r\n")
-                if line:
-                    yield f"line {number}: ", line
+
+
+def _input_texts() -> Iterator[tuple[str, str]]:
+    """The lines of standard input that are not empty."""
+    from .board_lines import line_text
+
+    with _input("-") as lines:
+        for number, line in enumerate(lines, 1):
+            if text := line_text(line):
+                yield f"line {number}: ", text
 
 
 def _board_json(answer: BoardValue) -> dict[str, Any]:

@@ -14,7 +14,8 @@ def print_report(path: str, objective: str, has_worked: bool, as_json: bool) -> 
     """
     from .layer_sets import LayerSets
     from .objective import parse_objective
-    from .report import check_published, format_report, make_report
+    from .report import check_published, make_report
+    from .report_format import format_report
     from .store import Store
 
     sets = LayerSets(Store(path))

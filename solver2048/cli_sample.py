@@ -7,12 +7,13 @@ from pathlib import Path
 import click
 
 from .cli_command import Command
+from .cli_options import objective_option, path_argument, quiet_option
 
 
 @click.command(cls=Command, example="solver2048 sample solutions/3x3 --output states.csv\n"
                "solver2048 sample solutions/3x3 --per-age 100 --output states.parquet\n"
                "solver2048 sample solutions/3x3 --card")  # fmt: skip
-@click.argument("path", type=click.Path())
+@path_argument
 @click.option("--per-age", type=click.IntRange(1, 10**6), default=100, show_default=True,
               metavar="N", help="States of every age; all where there are fewer.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
@@ -20,10 +21,9 @@ from .cli_command import Command
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE",
               help="A .csv, .jsonl or .parquet file; FILE.md describes it.  "
               "[default: JSON lines to standard output]")  # fmt: skip
-@click.option("--objective", default="score", show_default=True, metavar="NAME",
-              help="'score', or 'tile:N'.")  # fmt: skip
+@objective_option
 @click.option("--card", "shows_card", is_flag=True, help="Only say what the columns mean.")
-@click.option("--quiet", is_flag=True, help="Show no progress.")
+@quiet_option
 def sample(path: str, per_age: int, seed: int, output: Path | None, objective: str,
            shows_card: bool, quiet: bool) -> None:  # fmt: skip
     """Random states of every age, with values, action values and best actions.
@@ -41,7 +41,9 @@ def sample(path: str, per_age: int, seed: int, output: Path | None, objective: s
         if shows_card:
             click.echo(card, nl=False)
             return
-        rows = sample_states(solution.sets, solution.objective, per_age, seed, progress=not quiet)
+        rows = sample_states(
+            solution.sets, solution.objective, per_age, seed, show_progress=not quiet
+        )
         if output:
             write_table(output, list(rows), card)
             return

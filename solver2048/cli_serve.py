@@ -67,7 +67,7 @@ def _objectives(paths: tuple[str, ...]) -> Iterator[tuple[str, str]]:
             yield path, "score"
             continue
         store = Store(path)
-        if store.identity().get("keep") == "policy":
+        if store.keep == "policy":
             raise NotSolved(f"{path} is a policy table; a page beside the game needs values")
         for objective in sorted(stored_objectives(store)) or ["score"]:
             yield path, objective

@@ -7,6 +7,7 @@ import json
 import click
 
 from .cli_command import Command
+from .cli_options import json_option, objective_option, path_argument, quiet_option
 
 POLICIES = ("optimal", "greedy", "random")
 
@@ -14,7 +15,7 @@ POLICIES = ("optimal", "greedy", "random")
 @click.command(cls=Command, example="solver2048 simulate solutions/3x3 --games 100000 --seed 1\n"
                "solver2048 simulate solutions/3x3 --policy greedy\n"
                'solver2048 simulate solutions/3x3 --start "2 4 8 / . . 2 / . . ."')  # fmt: skip
-@click.argument("path", type=click.Path())
+@path_argument
 @click.option("--games", "num_games", type=click.IntRange(1, 10**8), default=10_000,
               show_default=True, metavar="N", help="How many.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**64 - 1), default=1, show_default=True,
@@ -22,10 +23,9 @@ POLICIES = ("optimal", "greedy", "random")
 @click.option("--policy", type=click.Choice(POLICIES), default=POLICIES[0], show_default=True,
               help="Takes the best action, the highest reward, or any legal action.")  # fmt: skip
 @click.option("--start", metavar="BOARD", help="Start board.  [default: a random start each]")
-@click.option("--objective", default="score", show_default=True, metavar="NAME",
-              help="What optimal play is for: 'score', or 'tile:N'.")  # fmt: skip
-@click.option("--quiet", is_flag=True, help="Show no progress.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@objective_option
+@quiet_option
+@json_option
 def simulate(path: str, num_games: int, seed: int, policy: str, start: str | None,
              objective: str, quiet: bool, as_json: bool) -> None:  # fmt: skip
     """Play many games: mean score beside v*, tiles reached, score histogram.

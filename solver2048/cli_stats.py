@@ -8,21 +8,21 @@ from pathlib import Path
 import click
 
 from .cli_command import Command
+from .cli_options import objective_option, quiet_option, threads_option
 
 
 @click.command(cls=Command, example="solver2048 stats solutions/3x3 > stats.csv\n"
                "solver2048 stats solutions/3x3 --output stats.parquet\n"
                "solver2048 stats --card")  # fmt: skip
 @click.argument("path", type=click.Path(), required=False)
-@click.option("--objective", default="score", show_default=True, metavar="NAME",
-              help="'score', or 'tile:N'.")  # fmt: skip
+@objective_option
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE",
               help="Write a .csv, .jsonl or .parquet file, and FILE.md about it.")  # fmt: skip
 @click.option("--quick", "is_quick", is_flag=True,
               help="Read no layer: counts and sizes alone.")  # fmt: skip
-@click.option("--threads", type=int, help="Number of threads.  [default: all processors]")
+@threads_option
 @click.option("--card", "shows_card", is_flag=True, help="Only say what the columns mean.")
-@click.option("--quiet", is_flag=True, help="Show no progress.")
+@quiet_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
 def stats(path: str | None, objective: str, output: Path | None, is_quick: bool,
           threads: int | None, shows_card: bool, quiet: bool, as_json: bool) -> None:  # fmt: skip
@@ -50,7 +50,7 @@ def stats(path: str | None, objective: str, output: Path | None, is_quick: bool,
     sets = LayerSets(Store(path))
     table: list[AgeStatistics] = age_statistics(
         sets, parse_objective(objective, sets.shape), is_quick=is_quick, threads=threads,
-        progress=not quiet,
+        show_progress=not quiet,
     )  # fmt: skip
     others = stored_objectives(sets.store)
     if others and objective not in others and not is_quick:

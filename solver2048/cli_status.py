@@ -10,22 +10,24 @@ from typing import Any
 import click
 
 from .cli_command import Command
+from .cli_options import json_option, path_argument
 
 
 @click.command(cls=Command, example="solver2048 status solutions/3x3\n"
                "solver2048 status solutions/4x3 --watch")  # fmt: skip
-@click.argument("path", type=click.Path())
+@path_argument
 @click.option("--watch", "is_watching", is_flag=True,
               help="Show a running solve until it ends; once, if this is no terminal.")  # fmt: skip
 @click.option("--interval", type=click.FloatRange(0.05, 3600), default=2.0, show_default=True,
               metavar="SECONDS", help="Between two looks at it.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def status(path: str, is_watching: bool, interval: float, as_json: bool) -> None:
     """How far a solve is, and what it takes on disk."""
     from .layer_sets import LayerSets
     from .layer_values import stored_objectives
     from .objective import parse_objective
-    from .report import format_report, make_report
+    from .report import make_report
+    from .report_format import format_report
     from .store import Store
     from .watch import format_progress, running_progress
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
 
 from elias_fano.ranked import rank_bitmap
 
-from .background import BackgroundWriter, RunTimer
+from .background import BackgroundWriter, ReadAhead, RunTimer
 from .backward import StateValues, start_values, value_layer
 from .bands import bands_of, kept_checkpoints
 from .forward import START_AGES
@@ -22,7 +21,7 @@ from .layer_index import build_layer_index
 from .layer_sets import LayerSets, StoredBand
 from .options import SolveOptions
 from .progress import Progress
-from .progress_log import ProgressLog
+from .progress_log import PassLog
 from .records import OBJECTIVE
 from .self_check import SelfCheck
 from .shape import Shape
@@ -52,7 +51,7 @@ class Descent:
         keeper: Keeper,
         options: SolveOptions,
         workers: Workers,
-        log: ProgressLog | None,
+        log: PassLog,
     ) -> None:
         self._sets, self._store, self._keeper = sets, store, keeper
         self._problem, self._options, self._workers = keeper.problem, options, workers
@@ -66,56 +65,51 @@ class Descent:
 
     def run(self, lowest: Band) -> None:
         """Value the bands down to the lowest wanted."""
-        sets, options, log = self._sets, self._options, self._log
+        sets, name = self._sets, self._problem.objective.directory
         below = min(self._window, default=self._problem.shape.top_age + 2)
         bands = [band for band in reversed(sets.bands) if lowest.first <= band.first < below]
         if not bands:
             return
-        works = {counts.age: layer_work(counts) for counts in sets.counts()}
-        if log:
-            left = sum(work for age, work in works.items() if age < below)
-            log.begin("backward", left, sum(works.values()))
+        self._works = {counts.age: layer_work(counts) for counts in sets.counts()}
+        left = sum(work for age, work in self._works.items() if age < below)
+        self._log.begin("backward", left, sum(self._works.values()))
         with (
-            RunTimer(self._store, f"{self._problem.objective.directory}_backward_seconds") as timer,
+            RunTimer(self._store, f"{name}_backward_seconds") as timer,
             Progress(
                 f"{self._problem.shape.name} backward",
-                sum(works[age] for band in bands for age in band.ages),
-                enabled=options.show_progress,
-                on_layer=log.advance if log else None,
+                sum(self._works[age] for band in bands for age in band.ages),
+                enabled=self._options.show_progress,
+                on_layer=self._log.advance,
             ) as progress,
             BackgroundWriter() as writer,
-            ThreadPoolExecutor(1) as reader,
+            ReadAhead(sets.read_band, bands, overlaps=self._options.overlaps) as stored_bands,
         ):
-            reading = reader.submit(sets.read_band, bands[0])
-            for number, band in enumerate(bands):
-                stored = reading.result()
-                below_it = bands[number + 1 : number + 2]
-                if options.overlaps and below_it:
-                    reading = reader.submit(sets.read_band, *below_it)
-                is_new = not is_kept(self._store, self._keeper.kind, band)
-                kept = self._keeper.begin(sets, band, self._workers) if is_new else None
-                if kept:
-                    self._store.check_space(self._keeper.kind, band, kept.num_bytes)
-                self._value(band, stored, kept, works, progress)
-                del stored
-                if kept:
-                    writer.submit(functools.partial(kept.commit, self._store))
-                del kept
-                if not options.overlaps:
-                    writer.finish()
-                    if below_it:
-                        reading = reader.submit(sets.read_band, *below_it)
-                self._save(band, writer, is_last=not below_it)
+            for band in bands:
+                self._keep(band, stored_bands, writer, progress)
+                self._save(band, writer, is_last=band == bands[-1])
                 timer.save()
             writer.finish()
 
-    def _value(
+    def _keep(
         self,
         band: Band,
-        stored: StoredBand,
-        kept: BandKeeper | None,
-        works: dict[int, float],
+        stored_bands: ReadAhead[Band, StoredBand],
+        writer: BackgroundWriter,
         progress: Progress,
+    ) -> None:
+        """Value a band, and have what stays of it written beside the next."""
+        is_new = not is_kept(self._store, self._keeper.kind, band)
+        kept = self._keeper.begin(self._sets, band, self._workers) if is_new else None
+        if kept:
+            self._store.check_space(self._keeper.kind, band, kept.num_bytes)
+        self._value(band, stored_bands.next(), kept, progress)
+        if kept:
+            writer.submit(functools.partial(kept.commit, self._store))
+        if not self._options.overlaps:
+            writer.finish()
+
+    def _value(
+        self, band: Band, stored: StoredBand, kept: BandKeeper | None, progress: Progress
     ) -> None:
         """Compute and check the values of a band, and keep of them what stays."""
         problem, window = self._problem, self._window
@@ -134,7 +128,7 @@ class Descent:
             window[age] = layer
             window.pop(age + 4, None)
             self.starts |= start_values(problem, layer)
-            progress.advance(age, works[age], len(layer.values))
+            progress.advance(age, self._works[age], len(layer.values))
 
     def _save(self, band: Band, writer: BackgroundWriter, *, is_last: bool) -> None:
         """Write a checkpoint after a band where one is due, or to be kept for `repair`."""
@@ -148,8 +142,7 @@ class Descent:
             writer.finish()
             self._write_checkpoint(None)
             self._last_checkpoint = time.monotonic()
-            if self._log:
-                self._log.saved(band.first)
+            self._log.saved(band.first)
             if self._drops_sets:
                 self._drop_above(max(self._window))
 

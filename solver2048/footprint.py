@@ -27,6 +27,7 @@ from .age_counts import AgeCounts
 from .bands import bands_of
 from .layer import Band
 from .options import KEEPS
+from .policy_bands import LEARNING_BOARDS
 
 Floats = NDArray[np.float64]
 
@@ -51,8 +52,8 @@ FIXED_BITS = 14.0
 """Of ``fixed:K`` for K up to 6; every further bit of the fraction is one bit more."""
 POLICY_BITS = 2.1
 """Of a state's action, modulo all symmetries: the most that is expected of 4x3, see POLICY.md."""
-LEARNING_BOARDS, LEARNING_BYTES = 1 << 22, 150.0
-"""That a policy's band learns from, at most, and what each of them takes meanwhile."""
+LEARNING_BYTES = 150.0
+"""What each of the boards takes that a policy's band learns from, meanwhile."""
 FILE_BYTES = 12_000
 """Of a band's small files."""
 
@@ -159,7 +160,7 @@ def _held_memory(
     if keep == "policy":
         states = per_band.sum(per_band.margin * counts.states)
         held = states + per_band.sum(counts.slots / 4)
-        learned = np.minimum(LEARNING_BYTES * states, LEARNING_BYTES * LEARNING_BOARDS)
+        learned = LEARNING_BYTES * np.minimum(states, LEARNING_BOARDS)
         return held, held + per_band.sum(counts.slots / 4) + learned
     items = per_band.sum((8 if values == "float64" else 4) * counts.afterstates)
     return items, items + np.minimum(items, WRITE_BYTES["values"])

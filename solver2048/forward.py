@@ -19,6 +19,7 @@ from elias_fano.bits import empty_bitmap
 
 from .kernels.members import count_diagonal, count_members, count_missing_images
 from .kernels.moves import TARGET_BUFFER, mark_moves
+from .kernels.slots import mark_slots
 from .kernels.spawns import mark_spawns
 from .layer import LayerCounts
 from .layer_index import LayerIndex, board_slots, build_layer_index
@@ -107,16 +108,7 @@ def enumerate_layer(
     tables = build_tables(shape)
     index = build_layer_index(shape, age)
     num_slots = int(index.num_slots)
-    states = empty_bitmap(num_slots)
-    starts = np.unique(board_slots(shape, index, start_boards(shape, age)))
-    np.bitwise_or.at(states, starts >> np.uint64(6), np.uint64(1) << (starts & np.uint64(63)))
-    workers.run(
-        *(
-            spawn_job(shape, window[age - 2**exponent], index, exponent, states)
-            for exponent in SPAWN_EXPONENTS
-            if age - 2**exponent >= min(START_AGES.values())
-        )
-    )
+    states = mark_states(shape, index, window, workers)
     afterstates = empty_bitmap(num_slots)
 
     def move(start: np.uint64, stop: np.uint64) -> int:
@@ -128,7 +120,31 @@ def enumerate_layer(
     return Layer(index, states, afterstates, counts)
 
 
-def spawn_job(
+def mark_states(
+    shape: Shape, index: LayerIndex, window: dict[int, AfterstateLayer], workers: Workers
+) -> NDArray[np.uint64]:
+    """Bitmap of the states of an age: start boards, and spawns on `window`'s afterstates."""
+    age = int(index.age)
+    states = empty_bitmap(int(index.num_slots))
+    mark_slots(board_slots(shape, index, start_boards(shape, age)), states)
+    workers.run(
+        *(
+            _spawn_job(shape, window[age - 2**exponent], index, exponent, states)
+            for exponent in SPAWN_EXPONENTS
+            if age - 2**exponent >= min(START_AGES.values())
+        )
+    )
+    return states
+
+
+def slide(window: dict[int, AfterstateLayer], layer: AfterstateLayer) -> None:
+    """Take the layer of the next age into a window, and the one not needed any more out of it."""
+    age = int(layer.index.age)
+    window[age] = layer
+    window.pop(age - 4, None)
+
+
+def _spawn_job(
     shape: Shape,
     below: AfterstateLayer,
     index: LayerIndex,

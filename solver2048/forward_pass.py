@@ -9,13 +9,13 @@ from .background import BackgroundWriter, RunTimer
 from .band_builder import BandBuilder
 from .bands import bands_of, slots_per_age
 from .errors import PublishedMismatch, SelfCheckFailed
-from .forward import AfterstateLayer, Layer, enumerate_layer
+from .forward import AfterstateLayer, enumerate_layer, slide
 from .layer import Band, LayerCounts
 from .layer_index import build_layer_index
 from .layer_sets import LayerSets
 from .options import DEFAULT_DISK, SolveOptions
 from .progress import Progress
-from .progress_log import AGAIN, ProgressLog
+from .progress_log import AGAIN, NO_LOG, PassLog
 from .rates import FORWARD
 from .records import SETS
 from .scratch import Scratch
@@ -31,7 +31,7 @@ def forward_pass(
     max_age: int,
     options: SolveOptions,
     workers: Workers,
-    log: ProgressLog | None = None,
+    log: PassLog = NO_LOG,
 ) -> bool:
     """Enumerate and store the missing bands up to an age; returns whether there were any.
 
@@ -85,7 +85,7 @@ class _Enumeration:
         max_age: int,
         options: SolveOptions,
         workers: Workers,
-        log: ProgressLog | None,
+        log: PassLog,
     ) -> None:
         self._sets, self._store, self._shape = sets, sets.store, sets.shape
         self._max_age, self._options, self._workers = max_age, options, workers
@@ -111,49 +111,48 @@ class _Enumeration:
         name = "again_seconds" if is_again else "forward_seconds"
         title = f"{self._shape.name} forward" + (", again" if is_again else "")
         work = sum(self._work[age] for band in bands for age in self._ages(band))
-        log = self._log
-        if log:
-            self._begin(log, bands, AGAIN if is_again else "forward")
-        reached = 0
+        self._begin(bands, AGAIN if is_again else "forward")
         with (
             RunTimer(self._store, name) as timer,
             Progress(
                 title,
                 work,
                 enabled=self._options.show_progress,
-                on_layer=log.advance if log else None,
+                on_layer=self._log.advance,
             ) as progress,
             BackgroundWriter() as writer,
         ):
             for band in bands:
-                if band.first != reached + 2:
-                    writer.finish()
-                    below = LayerSets(self._store, _bands_below(self._shape, band))
-                    self._window = _read_window(below, band)
-                builder = self._enumerate(band, progress)
-                reached = self._ages(band)[-1]
-                # The digest of the band before goes into this one's manifest.
-                writer.finish()
-                if log and band.first > 4:
-                    log.saved(band.first - 2)
-                if self._scratch:
-                    self._expect_again(band, builder)
-                    self._scratch.make_room(band, builder.counts, builder.num_bytes)
-                writer.submit(functools.partial(self._commit, band, builder))
-                if not self._options.overlaps:
-                    writer.finish()
+                self._store_band(band, writer, progress)
                 timer.save()
             writer.finish()
-            if log:
-                log.saved(reached)
+            self._log.saved(max(self._window))
 
-    def _begin(self, log: ProgressLog, bands: list[Band], name: str) -> None:
+    def _store_band(self, band: Band, writer: BackgroundWriter, progress: Progress) -> None:
+        """Enumerate a band, and have it written beside the next."""
+        if band.first - 2 not in self._window:
+            writer.finish()
+            below = LayerSets(self._store, _bands_below(self._shape, band))
+            self._window = _read_window(below, band)
+        builder = self._enumerate(band, progress)
+        # The digest of the band before goes into this one's manifest.
+        writer.finish()
+        if band.first > 4:
+            self._log.saved(band.first - 2)
+        if self._scratch:
+            self._expect_again(band, builder)
+            self._scratch.make_room(band, builder.counts, builder.num_bytes)
+        writer.submit(functools.partial(self._commit, band, builder))
+        if not self._options.overlaps:
+            writer.finish()
+
+    def _begin(self, bands: list[Band], name: str) -> None:
         """Bands of the pass that are not stored are left; of one again, those below as well."""
         left = bands
         if name == AGAIN:
             left = [band for band in self._sets.dropped if band.first <= bands[-1].first]
         work = sum(self._work[age] for band in left for age in self._ages(band))
-        log.begin(name, work, sum(self._work.values()), alike="forward")
+        self._log.begin(name, work, sum(self._work.values()), alike="forward")
 
     def _ages(self, band: Band) -> range:
         return range(band.first, min(band.last, self._max_age) + 1, 2)
@@ -171,7 +170,7 @@ class _Enumeration:
             _expect(layer.counts, self._options)
             self._check.forward(layer, self._window)
             builder.add(layer)
-            _slide(self._window, layer, age)
+            slide(self._window, AfterstateLayer(layer.index, layer.afterstates))
             progress.advance(age, self._work[age], layer.counts.states)
             del layer  # its states, while the next are enumerated
         return builder
@@ -194,11 +193,6 @@ class _Enumeration:
         builder.commit(self._store, band, band.last <= self._max_age, parents)
         if self._scratch:
             self._scratch.add(band)
-
-
-def _slide(window: dict[int, AfterstateLayer], layer: Layer, age: int) -> None:
-    window[age] = AfterstateLayer(layer.index, layer.afterstates)
-    window.pop(age - 4, None)
 
 
 def _read_window(sets: LayerSets, band: Band) -> dict[int, AfterstateLayer]:

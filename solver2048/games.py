@@ -30,23 +30,22 @@ from numpy.typing import NDArray
 from elias_fano.bits import empty_bitmap
 from elias_fano.ranked import rank_bitmap
 
-from .age_statistics import stored_problem, valued_layers
+from .age_statistics import valued_layers
 from .amounts import default_memory_bytes
 from .backward import Problem
 from .errors import NotSolved
-from .forward import SPAWN_EXPONENTS, AfterstateLayer, spawn_job, start_boards
+from .forward import SPAWN_EXPONENTS, AfterstateLayer, mark_states, start_boards
 from .game_totals import GameLayer, Games, GameTotals
 from .kernels.actions import ILLEGAL
 from .kernels.games import add_moves, add_spawns, move_slots_into
 from .kernels.slots import mark_slots
 from .kernels.values import positions_into
 from .layer_index import board_slots, build_layer_index, member_boards
-from .layer_sets import LayerSets
+from .layer_sets import LayerSets, stored_problem
 from .layer_statistics import ValuedLayer
 from .layer_values import Values
 from .objective import Objective
 from .progress import Progress
-from .shape import TRANSPOSED_ACTIONS
 from .tables import build_tables
 from .workers import Workers
 
@@ -68,7 +67,7 @@ def optimal_games(
     *,
     threads: int | None = None,
     memory_bytes: int | None = None,
-    progress: bool = False,
+    show_progress: bool = False,
 ) -> Games:
     """What comes of games under optimal play; of a solution ``s``: `s.sets`, `s.objective`.
 
@@ -76,13 +75,13 @@ def optimal_games(
     Raises NotSolved, SolutionDamaged.
     """
     values = _all_values(sets, objective)
-    problem = stored_problem(sets, objective)
+    problem = stored_problem(sets.store, objective.name)
     limit = memory_bytes or int(MEMORY_SHARE * default_memory_bytes())
     totals = GameTotals(problem.shape)
     total = sum(counts.state_members for counts in sets.counts())
     with (
         Workers(threads) as workers,
-        Progress(f"{problem.shape.name} games", float(total), enabled=progress) as bar,
+        Progress(f"{problem.shape.name} games", float(total), enabled=show_progress) as bar,
     ):
         play = _OptimalPlay(problem, limit, workers)
         for band in values.bands:
@@ -126,21 +125,18 @@ class _OptimalPlay:
         """The states of an age, from the afterstates below and the start boards."""
         shape = self._problem.shape
         index = build_layer_index(shape, age)
-        bitmap = empty_bitmap(int(index.num_slots))
-        starts = board_slots(shape, index, start_boards(shape, age))
-        mark_slots(starts, bitmap)
-        below = [exponent for exponent in SPAWN_EXPONENTS if age - 2**exponent in self._window]
-        self._workers.run(*(
-            spawn_job(shape, AfterstateLayer(layer.index, layer.bitmap), index, exponent, bitmap)
-            for exponent in below
-            for layer in [self._window[age - 2**exponent]]
-        ))  # fmt: skip
+        window = {
+            below: AfterstateLayer(layer.index, layer.bitmap)
+            for below, layer in self._window.items()
+        }
+        bitmap = mark_states(shape, index, window, self._workers)
         codes = member_boards(shape, index, bitmap)
         games = self._zeros("states", len(codes), self._num_columns(age, len(codes)))
         layer = GameLayer(index, bitmap, codes, games)
-        self._begin(layer, starts)
-        for exponent in below:
-            self._spawn_tile(layer, exponent)
+        self._begin(layer, board_slots(shape, index, start_boards(shape, age)))
+        for exponent in SPAWN_EXPONENTS:
+            if age - 2**exponent in self._window:
+                self._spawn_tile(layer, exponent)
         return layer
 
     def _num_columns(self, age: int, num_boards: int) -> int:
@@ -191,8 +187,7 @@ class _OptimalPlay:
 
     def choose(self, states: GameLayer, valued: ValuedLayer) -> NDArray[np.uint64]:
         """Slots of the afterstates that the best actions lead to, `ILLEGAL` where all is over."""
-        is_transposed = self._problem.shape.is_transposed
-        order = np.array(TRANSPOSED_ACTIONS if is_transposed else range(4), dtype=np.uint8)
+        order = np.array(self._problem.shape.packed_actions, dtype=np.uint8)
         slots = np.empty(len(states.codes), dtype=np.uint64)
 
         def choose(start: int, stop: int) -> None:

@@ -22,7 +22,7 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,19 +33,12 @@ from elias_fano.interface import HEADER_WORDS
 
 from .bands import slots_per_age
 from .errors import UsageError
-from .kernels.radix import (
-    HEAD_SHIFT,
-    MIRROR_HEAD_SHIFT,
-    MIRROR_NUMBER_SHIFT,
-    SUM_SHIFT,
-    radix_codes_into,
-    radix_ids_into,
-)
+from .kernels.radix import radix_codes_into, radix_ids_into
 from .kernels.slots import mark_slots
 from .kernels.values import positions_into
 from .layer_index import LayerIndex, board_slots, build_layer_index, member_boards, slot_boards
+from .radix import build_radix, radix_base
 from .shape import Shape
-from .tables import row_cells
 
 # Measured on 4x3 layers: larger partitions save little, and a bitmap of a layer through Zstd takes
 # half of what Elias–Fano does, though it is larger before.
@@ -152,77 +145,6 @@ class IndexIds(Ids):
 
     def release(self) -> None:
         self._index.cache_clear()
-
-
-class Radix(NamedTuple):
-    """The radix IDs of one age, as kernels take them.
-
-    base : one more than the largest exponent
-    weight0, weight1 : place values of rows 0 and 1
-    last_shift : bit position of the cell left out
-    row_numbers : uint64[65536], by row code: the row as a number in the base, the same of the
-        reversed row, then both without the last digit
-    number_rows : uint32[base ** line_length], by number: row code and sum of the tiles
-    """
-
-    age: np.uint64
-    base: np.uint64
-    weight0: np.uint64
-    weight1: np.uint64
-    last_shift: np.uint64
-    row_numbers: NDArray[np.uint64]
-    number_rows: NDArray[np.uint32]
-
-
-def radix_base(age: int) -> int:
-    """One more than the largest exponent possible at an age.
-
-    No cap by the shape: the top age is below ``2^(max_exponent + 1)``.
-    """
-    return age.bit_length()
-
-
-@functools.lru_cache(maxsize=32)
-def _build_radix(shape: Shape, base: int) -> Radix:
-    """The tables of a base, for no age yet."""
-    length = shape.line_length
-    places = base ** np.arange(length - 1, -1, -1)
-    numbers = np.arange(base**length)
-    digits = numbers[:, None] // places % base
-    rows = (digits << np.array([12, 8, 4, 0])[:length]).sum(axis=1)
-    cells = row_cells(rows)
-    sums = np.where(cells > 0, 1 << cells, 0).sum(axis=1)
-    mirrors = (digits[:, ::-1] * places).sum(axis=1)
-    row_numbers = np.zeros(1 << 16, dtype=np.uint64)
-    row_numbers[rows] = _pack_numbers(numbers, mirrors, base)
-    # On boards of two rows row 1 is empty: its number is 0, whatever its place value.
-    weight1 = base ** (length - 1)
-    weight0 = weight1 * base ** (length * (len(shape.packed_rows) - 2))
-    return Radix(
-        age=np.uint64(0),
-        base=np.uint64(base),
-        weight0=np.uint64(weight0),
-        weight1=np.uint64(weight1),
-        last_shift=np.uint64(min(shape.cell_shifts)),
-        row_numbers=row_numbers,
-        number_rows=(rows | sums << int(SUM_SHIFT)).astype(np.uint32),
-    )
-
-
-def _pack_numbers(numbers: NDArray[np.int64], mirrors: NDArray[np.int64], base: int) -> Words:
-    """The words of `Radix.row_numbers`: 16 bits hold a number, as 14^4 is below 2^16."""
-    packed: Words = (
-        numbers.astype(np.uint64)
-        | mirrors.astype(np.uint64) << MIRROR_NUMBER_SHIFT
-        | (numbers // base).astype(np.uint64) << HEAD_SHIFT
-        | (mirrors // base).astype(np.uint64) << MIRROR_HEAD_SHIFT
-    )
-    return packed
-
-
-def build_radix(shape: Shape, age: int) -> Radix:
-    """The radix IDs of an age."""
-    return _build_radix(shape, radix_base(age))._replace(age=np.uint64(age))
 
 
 class RadixIds(Ids):

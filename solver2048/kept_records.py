@@ -1,7 +1,7 @@
-"""What stays of a band where no sets are kept: its counts, and its statistics.
+"""What stays of a band where no sets are kept: its counts; where no values are, statistics too.
 
 ``counts/BAND.json`` stands for the sets of a band, and is written before they are dropped;
-``values/OBJECTIVE/BAND.json`` stands for its values, which are never stored.
+``values/OBJECTIVE/BAND.json`` stands for its values where only the start is kept.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from elias_fano import DamagedSet, PartitionedEliasFano
 from elias_fano.interface import WordSource
 
+from .backward import Problem
 from .band_builder import NAMES
 from .bands import bands_of
 from .cache import Cache
@@ -20,6 +21,7 @@ from .errors import NotSolved, SolutionDamaged, UsageError
 from .ids import Ids, Part, directory_words, make_ids
 from .kept_records import COUNTS, read_kept
 from .layer import Band, LayerCounts
+from .objective import parse_objective
 from .records import SETS
 from .shape import SHAPES, Shape
 from .store import Store
@@ -102,6 +104,12 @@ def stored_shape(store: Store) -> Shape:
     shape = SHAPES[name]
     store.bands = bands_of(shape)
     return shape
+
+
+def stored_problem(store: Store, objective: str) -> Problem:
+    """What the values of an objective solve. Raises NoSolution, SolutionDamaged, UsageError."""
+    shape = stored_shape(store)
+    return Problem(shape, parse_objective(objective, shape), float(store.identity()["spawn4"]))
 
 
 def _stored_ids(store: Store, shape: Shape) -> Ids:

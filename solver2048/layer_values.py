@@ -16,7 +16,7 @@ from .keeper import BandKeeper, Keeper
 from .layer import Band
 from .layer_sets import MAX_OPEN_LAYERS, OPEN_BYTES, LayerSets, StoredBand, check_parents
 from .objective import Objective
-from .records import OBJECTIVE, RESULT, SETS
+from .records import OBJECTIVE, SETS
 from .store import Store
 from .stored_array import ArrayToWrite, StoredArray
 from .value_format import ValueFormat, parse_value_format
@@ -85,9 +85,9 @@ class ValueBandKeeper(BandKeeper):
 
 
 def stored_objectives(store: Store) -> list[str]:
-    """Names of the objectives with values, finished or not. Raises SolutionDamaged."""
+    """Names of the objectives of values or policies, finished or not. Raises SolutionDamaged."""
     names = []
-    for directory in store.value_kinds():
+    for directory in store.objective_kinds():
         record = store.read_record(f"{directory}/{OBJECTIVE}")
         if record is None:
             raise SolutionDamaged(f"{store.path / directory / OBJECTIVE} is missing")
@@ -122,9 +122,9 @@ class Values:
         self._store = sets.store
         self.objective = objective
         self.kind = objective.values_kind
-        record = self._store.record(self.kind, OBJECTIVE)
         if self._store.keep == "policy":
             raise no_values(self._store)
+        record = self._store.record(self.kind, OBJECTIVE)
         if record is None:
             there = ", ".join(stored_objectives(self._store)) or "none yet: forward pass only"
             raise NotSolved(
@@ -135,10 +135,7 @@ class Values:
         self.format = parse_value_format(str(record.get("values")), objective.max_value(sets.shape))
         self._arrays: Cache[Band, StoredArray] = Cache(OPEN_BYTES, lambda array: array.nbytes)
         self._layers: Cache[Band, dict[int, _ValuedLayer]] = Cache(MAX_OPEN_LAYERS, len)
-        self.result = self._store.record(self.kind, RESULT)
-        identity = self._store.kind_identity(self.kind)
-        if self.result and self.result.get("identity") != identity:
-            raise SolutionDamaged(f"{self.kind}/{RESULT} is of another solution")
+        self.result = self._store.result(self.kind)
 
     @property
     def bands(self) -> list[Band]:

@@ -91,11 +91,11 @@ def _empty_answers(faults: NDArray[np.uint8]) -> Answers:
 
 
 class Lookup:
-    """Answers about boards of a solution; safe for several threads."""
+    """Answers about boards of a solution, from its stored values; safe for several threads."""
 
     def __init__(self, sets: LayerSets, stored: Values) -> None:
         self._sets = sets
-        self._stored = stored
+        self.stored = stored
         self.shape = sets.shape
         self._tables = build_tables(sets.shape)
         self._terms = _answer_terms(stored, sets)
@@ -167,7 +167,7 @@ class Lookup:
         """The layer of an age, decoded if that is worth its while, else None."""
         layer = self._layers.get(age)
         if layer is None and self._is_worth_decoding(age, num_boards):
-            layer = decode_layer(self._sets, self._stored, age)
+            layer = decode_layer(self._sets, self.stored, age)
             self._layers.put(age, layer)
             self._num_asked[age // 2] = 0
         return layer
@@ -175,7 +175,7 @@ class Lookup:
     def whole_layer(self, age: int) -> DecodedLayer:
         """The layer of an age, decoded whatever its size."""
         layer = self._layers.get(age)
-        return decode_layer(self._sets, self._stored, age) if layer is None else layer
+        return decode_layer(self._sets, self.stored, age) if layer is None else layer
 
     def answer_states(self, age: int, layer: DecodedLayer, codes: Codes) -> Answers:
         """Answer packed states of a decoded layer."""
@@ -185,7 +185,7 @@ class Lookup:
 
     def decode_values(self, stored: NDArray[Any]) -> NDArray[np.float64]:
         """Values as computed, but for rounding, of values as stored."""
-        return self._stored.format.decode(stored)
+        return self.stored.format.decode(stored)
 
     def _answer_decoded(
         self, age: int, layer: DecodedLayer, codes: Codes, order: Order, answers: Answers
@@ -203,7 +203,7 @@ class Lookup:
         if num_slots <= SMALL_SLOTS:
             return num_asked > 1
         is_dense = num_slots <= SLOTS_PER_BOARD * num_asked
-        return is_dense and forecast_bytes(self._sets, self._stored, age) <= LAYER_BYTES
+        return is_dense and forecast_bytes(self._sets, self.stored, age) <= LAYER_BYTES
 
     def _look_up(self, age: int, codes: Codes, order: Order, answers: Answers) -> None:
         """Answer boards of one age by the partitions and chunks that they need."""
@@ -230,7 +230,7 @@ class Lookup:
         # Of a state that is a member every move is one, or the set has lost members.
         if len(positions) and positions.min() < 0:
             raise _lacks_a_move(age)
-        return self._stored.take(age, positions)
+        return self.stored.take(age, positions)
 
 
 def _lacks_a_move(age: int) -> SolutionDamaged:

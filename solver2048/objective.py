@@ -50,6 +50,11 @@ class Objective:
         return f"values/{self.directory}"
 
     @property
+    def policy_kind(self) -> str:
+        """Where the store keeps its policy."""
+        return f"policy/{self.directory}"
+
+    @property
     def unit(self) -> str:
         return "probability" if self.exponent else "expected score"
 

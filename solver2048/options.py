@@ -15,10 +15,12 @@ DEFAULT_IDS = "index"
 KEEPS = ("solution", "start", "policy")
 """What stays of a solve: sets and values; the start values, counts and statistics; or a policy."""
 
-REACHES = ("all", "optimal")
+EVERY_STATE, STATES_MET = REACHES = ("all", "optimal")
 """The states of a policy table: all, or those that optimal play meets from a random start."""
 DEFAULT_DISK = 60 << 30
 DEFAULT_CHECK = 0.01
+CHECKPOINT_SECONDS = 300.0
+"""Between two checkpoints of a backward pass."""
 
 LEVELS = ("quick", "sampled", "full", "semantic")
 """How much `verify` checks."""
@@ -34,6 +36,7 @@ class SolveOptions:
     overlaps : whether bands are read and written beside the one computed; off where memory is short
     keep : one of `KEEPS`; disk : bytes that sets and checkpoints may take where no sets are kept
     check : share of the time that goes into computing samples of every layer again
+    checkpoint_seconds : between two checkpoints of a backward pass
     """
 
     objective: str = "score"
@@ -50,7 +53,7 @@ class SolveOptions:
     overlaps: bool = True
     expected_counts: dict[int, int] = field(default_factory=dict)
     show_progress: bool = False
-    checkpoint_seconds: float = 300.0
+    checkpoint_seconds: float = CHECKPOINT_SECONDS
 
 
 def check_options(

@@ -13,8 +13,8 @@ from .amounts import default_memory_bytes
 from .errors import NoSpace
 from .files import directory_size, free_bytes
 from .footprint import Footprint, compute_footprint
+from .forecast import Forecast, Limits, missing_amounts, peak_memory
 from .options import DEFAULT_DISK, DEFAULT_VALUES, KEEPS, SolveOptions
-from .plan import Forecast, Limits, missing_amounts, peak_memory
 from .progress_log import AGAIN
 from .rates import default_rates
 from .records import SETS, Records
@@ -39,7 +39,7 @@ def check_fits(
     """The outlook for a solve of the ages counted; only what is not stored yet has to fit.
 
     kind : the kind of the objective's values, or of its policy
-    options : `keep` says what stays of it; `disk` is set where that is no sets
+    options : `keep` says what stays of it; `disk` is set where no sets do
     Raises NoSpace if it does not fit, unless `options.force`.
     """
     keep = options.keep or KEEPS[0]

@@ -44,7 +44,7 @@ def read_overview(
     *,
     is_quick: bool = False,
     threads: int | None = None,
-    progress: bool = False,
+    show_progress: bool = False,
 ) -> Overview:
     """Read, and unless `is_quick` compute, all that is to be shown of a solution.
 
@@ -55,10 +55,10 @@ def read_overview(
     aim = parse_objective(objective, sets.shape)
     report = make_report(sets, aim)
     has_games = report["is_finished"] and report["keep"] == "solution" and not is_quick
-    return Overview(
-        sets.shape,
-        aim,
-        report,
-        age_statistics(sets, aim, is_quick=is_quick, threads=threads, progress=progress),
-        optimal_games(sets, aim, threads=threads, progress=progress) if has_games else None,
+    rows = age_statistics(
+        sets, aim, is_quick=is_quick, threads=threads, show_progress=show_progress
     )
+    games = None
+    if has_games:
+        games = optimal_games(sets, aim, threads=threads, show_progress=show_progress)
+    return Overview(sets.shape, aim, report, rows, games)

@@ -13,12 +13,10 @@ from .backward_pass import backward_pass
 from .bands import bands_of
 from .errors import NoSolution, NotSolved, UsageError
 from .kept_records import keep_counts
-from .layer_sets import LayerSets, stored_shape
+from .layer_sets import LayerSets, stored_problem, stored_shape
 from .lock import DirectoryLock, check_source
-from .objective import parse_objective
-from .options import REACHES, SolveOptions
+from .options import EVERY_STATE, REACHES, SolveOptions
 from .policy import PolicyTable
-from .policy_bands import policy_kind
 from .policy_keeper import PolicyKeeper
 from .policy_reach import is_reached, reach_pass
 from .store import Store
@@ -30,7 +28,7 @@ def pack_policy(
     out: str | os.PathLike[str],
     *,
     objective: str = "score",
-    reach: str = REACHES[0],
+    reach: str = EVERY_STATE,
     threads: int | None = None,
     show_progress: bool = False,
     lock: DirectoryLock | None = None,
@@ -44,21 +42,21 @@ def pack_policy(
         raise UsageError(f"reach {reach!r} is none of {', '.join(REACHES)}")
     check_source(path, out)
     source, store = Store(path), Store(out)
-    shape = stored_shape(source)
-    problem = Problem(shape, parse_objective(objective, shape), float(source.identity()["spawn4"]))
+    problem = stored_problem(source, objective)
     options = SolveOptions(objective=objective, threads=threads, show_progress=show_progress)
     with lock or DirectoryLock(out), Workers(threads) as workers:
         _check_complete(source, problem, reach)
-        if reach == REACHES[0]:
+        if reach == EVERY_STATE:
             return _pack_all(source, store, problem, options, workers)
         _begin(source, store, reach)
         if is_reached(store, problem):
-            return store.finish_kind(policy_kind(problem.objective), bands_of(shape))
+            return store.finish_kind(problem.objective.policy_kind, bands_of(problem.shape))
         complete = source
         if source.keep != "policy":
             complete = Store(store.path / "scratch" / "complete")
             _pack_all(source, complete, problem, options, workers)
-        reach_pass(PolicyTable(complete, shape, problem.objective), store, options, workers)
+        table = PolicyTable(complete, problem.shape, problem.objective)
+        reach_pass(table, store, options, workers)
         store.discard("scratch/complete")
         return True
 
@@ -66,10 +64,10 @@ def pack_policy(
 def _check_complete(source: Store, problem: Problem, reach: str) -> None:
     """Raise NotSolved, NoSolution unless the source has all that the table is made from."""
     if source.keep == "policy":
-        if reach == REACHES[0]:
+        if reach == EVERY_STATE:
             raise NoSolution(f"{source.path} is a policy table already")
         table = PolicyTable(source, problem.shape, problem.objective)
-        if table.result is None or table.reach != REACHES[0]:
+        if table.result is None or table.reach != EVERY_STATE:
             raise NotSolved(f"{source.path} is no complete policy table")
         return
     sets = LayerSets(source)
@@ -81,7 +79,7 @@ def _pack_all(
     source: Store, store: Store, problem: Problem, options: SolveOptions, workers: Workers
 ) -> bool:
     """Make the table of all states of a solution; returns whether there was anything to do."""
-    _begin(source, store, REACHES[0])
+    _begin(source, store, EVERY_STATE)
     return backward_pass(store, PolicyKeeper(problem), options, workers, source=source)
 
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .files import format_size
-from .plan import AgeRow, ModePlan, Plan
+from .forecast import AgeRow, ModePlan
+from .plan import Plan
 from .progress import duration
 
 KEEP_WORDS = {

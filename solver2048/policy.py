@@ -18,8 +18,8 @@ from .kernels.policy import NO_ACTION, NOT_STORED, NUM_WEIGHTS, actions_into
 from .layer import Band
 from .layer_index import LayerIndex, build_layer_index
 from .objective import Objective
-from .policy_bands import CODES, WEIGHTS, code_ranges, policy_kind, stored_boards
-from .records import OBJECTIVE, RESULT
+from .policy_bands import CODES, WEIGHTS, code_ranges, stored_boards
+from .records import OBJECTIVE
 from .shape import Shape
 from .store import Store
 from .stored_array import StoredArray
@@ -39,14 +39,12 @@ class PolicyTable:
 
     def __init__(self, store: Store, shape: Shape, objective: Objective) -> None:
         self.store, self.shape, self.objective = store, shape, objective
-        self.kind = policy_kind(objective)
+        self.kind = objective.policy_kind
         record = store.record(self.kind, OBJECTIVE)
         if record is None:
             raise NotSolved(f"{store.location} has no policy for the objective {objective.name}")
         self.reach = str(record.get("reach"))
-        self.result = store.record(self.kind, RESULT)
-        if self.result and self.result.get("identity") != store.kind_identity(self.kind):
-            raise SolutionDamaged(f"{self.kind}/{RESULT} is of another solution")
+        self.result = store.result(self.kind)
         self._band_of = {age: band for band in bands_of(shape) for age in band.ages}
         self._index = functools.lru_cache(OPEN_INDICES)(functools.partial(build_layer_index, shape))
         self._weights = functools.lru_cache(OPEN_WEIGHTS)(self._read_weights)

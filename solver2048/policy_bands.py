@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,6 @@ from .kernels.policy import (
 from .kernels.slots import lesser_into
 from .layer import Band
 from .layer_index import LayerIndex, member_boards, transposition
-from .objective import Objective
 from .shape import Shape
 from .store import Store
 from .stored_array import ArrayToWrite
@@ -31,6 +31,7 @@ BYTES_PER_WORD = 16
 """Codes of the 64 slots of a word of a bitmap: every age begins at a new word."""
 
 LEARNING_BOARDS = 1 << 22
+"""That a band learns from, at most."""
 FIRST_RATE, LAST_RATE = 0.15, 0.001
 WEIGHT_SCALE = 16.0
 
@@ -39,10 +40,8 @@ CHUNK_WORDS = 1 << 8
 
 HASH = np.uint64(0x9E3779B97F4A7C15)
 
-
-def policy_kind(objective: Objective) -> str:
-    """Where the store keeps an objective's policy."""
-    return f"policy/{objective.directory}"
+_Sample = tuple[NDArray[np.uint64], NDArray[np.uint8]]
+"""Packed boards to learn from, and their masks."""
 
 
 def code_ranges(shape: Shape, band: Band) -> dict[int, tuple[int, int]]:
@@ -80,6 +79,30 @@ def member_chunks(ranks: NDArray[np.uint64]) -> list[tuple[int, int, slice]]:
     ]
 
 
+def map_members(
+    shape: Shape,
+    index: LayerIndex,
+    ranks: NDArray[np.uint64],
+    workers: Workers,
+    task: Callable[[NDArray[np.uint64], slice], Any],
+) -> list[Any]:
+    """Results of a task over the chunks of a ranked bitmap, in order.
+
+    task : takes packed boards of members, and their positions among all
+    """
+    bitmap = ranks[::2].copy()
+    chunks = member_chunks(ranks)
+    results: list[Any] = [None] * len(chunks)
+
+    def run(first: np.uint64, last: np.uint64) -> None:
+        for number in range(int(first), int(last)):
+            start, stop, place = chunks[number]
+            results[number] = task(member_boards(shape, index, bitmap, start, stop), place)
+
+    workers.run((len(chunks), run), min_range=1)
+    return results
+
+
 @dataclass(frozen=True)
 class _Layer:
     """A layer of a band: its index, members as a ranked bitmap, masks, and number of states."""
@@ -100,7 +123,7 @@ class PolicyBandBuilder:
         self._shape, self._band = shape, band
         self._share = min(1.0, LEARNING_BOARDS / max(1, sum(num_members.values())))
         self._layers: dict[int, _Layer] = {}
-        self._samples: list[tuple[NDArray[np.uint64], NDArray[np.uint8]]] = []
+        self._samples: list[_Sample] = []
         self._ranges = code_ranges(shape, band)
 
     @property
@@ -119,26 +142,18 @@ class PolicyBandBuilder:
 
         Masks become 0 where the action of the transpose is stored.
         """
-        bitmap = members[::2].copy()
-        chunks = member_chunks(members)
-        samples: list[Any] = [None] * len(chunks)
-        num_turned = np.zeros(len(chunks), dtype=np.int64)
 
-        def sample(first: np.uint64, last: np.uint64) -> None:
-            for number in range(int(first), int(last)):
-                start, stop, place = chunks[number]
-                codes = member_boards(self._shape, index, bitmap, start, stop)
-                is_turned = stored_boards(self._shape, index, codes)[2]
-                masks[place][is_turned] = 0
-                num_turned[number] = is_turned.sum()
-                # A choice that depends on the board alone, not on how the work is cut.
-                chosen = (codes * HASH >> np.uint64(40)) < np.uint64(self._share * 2.0**24)
-                chosen &= masks[place] > 0
-                samples[number] = codes[chosen], masks[place][chosen]
+        def sample(codes: NDArray[np.uint64], place: slice) -> tuple[_Sample, int]:
+            is_turned = stored_boards(self._shape, index, codes)[2]
+            masks[place][is_turned] = 0
+            # A choice that depends on the board alone, not on how the work is cut.
+            chosen = (codes * HASH >> np.uint64(40)) < np.uint64(self._share * 2.0**24)
+            chosen &= masks[place] > 0
+            return (codes[chosen], masks[place][chosen]), int(is_turned.sum())
 
-        workers.run((len(chunks), sample), min_range=1)
-        self._samples += samples
-        num_states = len(masks) - int(num_turned.sum())
+        found = map_members(self._shape, index, members, workers, sample)
+        self._samples += [of_chunk for of_chunk, _ in found]
+        num_states = len(masks) - sum(num_turned for _, num_turned in found)
         self._layers[int(index.age)] = _Layer(index, members, masks, num_states)
 
     def _learned(self) -> NDArray[np.int8]:

@@ -15,10 +15,9 @@ from .backward import Problem, StateValues
 from .keeper import BandKeeper, Keeper
 from .kernels.policy import optimal_actions_into
 from .layer import Band
-from .layer_index import member_boards
 from .layer_sets import LayerSets, StoredBand
-from .options import REACHES
-from .policy_bands import PolicyBandBuilder, member_chunks, policy_kind
+from .options import EVERY_STATE
+from .policy_bands import PolicyBandBuilder, map_members
 from .store import Store
 from .tables import build_tables
 from .workers import Workers
@@ -29,11 +28,11 @@ class PolicyKeeper(Keeper):
 
     @property
     def kind(self) -> str:
-        return policy_kind(self.problem.objective)
+        return self.problem.objective.policy_kind
 
     @property
     def facts(self) -> dict[str, Any]:
-        return {"objective": self.problem.objective.name, "reach": REACHES[0]}
+        return {"objective": self.problem.objective.name, "reach": EVERY_STATE}
 
     def begin(self, sets: LayerSets, band: Band, workers: Workers) -> PolicyBandKeeper:
         return PolicyBandKeeper(self, sets, band, workers)
@@ -70,17 +69,13 @@ def best_actions(
     row_potentials[tables.rows] = problem.objective.potentials(shape)
     allowance = problem.objective.arithmetic_allowance(shape)
     masks = np.empty(int(layer.states[-1]), dtype=np.uint8)
-    bitmap = layer.states[::2].copy()
-    chunks = member_chunks(layer.states)
 
-    def choose(first: np.uint64, last: np.uint64) -> None:
-        for start, stop, place in chunks[int(first) : int(last)]:
-            codes = member_boards(shape, index, bitmap, start, stop)
-            moved = np.empty((len(codes), 4), dtype=np.uint64)
-            optimal_actions_into(
-                tables, index, row_potentials, allowance, afterstates.states, afterstates.values,
-                codes, moved, np.empty_like(moved), np.empty(4), masks[place],
-            )  # fmt: skip
+    def choose(codes: NDArray[np.uint64], place: slice) -> None:
+        moved = np.empty((len(codes), 4), dtype=np.uint64)
+        optimal_actions_into(
+            tables, index, row_potentials, allowance, afterstates.states, afterstates.values,
+            codes, moved, np.empty_like(moved), np.empty(4), masks[place],
+        )  # fmt: skip
 
-    workers.run((len(chunks), choose), min_range=1)
+    map_members(shape, index, layer.states, workers, choose)
     return masks

@@ -16,13 +16,12 @@ from .background import BackgroundWriter
 from .backward import Problem
 from .bands import bands_of
 from .errors import SolutionDamaged
-from .forward import SPAWN_EXPONENTS, START_AGES, AfterstateLayer, spawn_job, start_boards
+from .forward import AfterstateLayer, mark_states, slide
 from .kernels.policy import NO_ACTION, NOT_STORED, mark_policy_moves
-from .kernels.slots import mark_slots
-from .layer_index import board_slots, build_layer_index, member_boards, transposed_boards
-from .options import REACHES, SolveOptions
+from .layer_index import build_layer_index, member_boards, transposed_boards
+from .options import STATES_MET, SolveOptions
 from .policy import PolicyTable
-from .policy_bands import PolicyBandBuilder, member_chunks, policy_kind
+from .policy_bands import PolicyBandBuilder, member_chunks
 from .progress import Progress
 from .records import RESULT
 from .shape import TRANSPOSED_ACTIONS
@@ -53,15 +52,7 @@ def reached_layers(table: PolicyTable, workers: Workers) -> Iterator[ReachedLaye
     window: dict[int, AfterstateLayer] = {}
     for age in range(4, shape.top_age + 1, 2):
         index = build_layer_index(shape, age)
-        states = empty_bitmap(int(index.num_slots))
-        mark_slots(board_slots(shape, index, start_boards(shape, age)), states)
-        workers.run(
-            *(
-                spawn_job(shape, window[age - 2**exponent], index, exponent, states)
-                for exponent in SPAWN_EXPONENTS
-                if age - 2**exponent >= min(START_AGES.values())
-            )
-        )
+        states = mark_states(shape, index, window, workers)
         ranks = rank_bitmap(states)
         actions = np.full(int(ranks[-1]), NO_ACTION, dtype=np.uint8)
         afterstates = empty_bitmap(int(index.num_slots))
@@ -74,18 +65,17 @@ def reached_layers(table: PolicyTable, workers: Workers) -> Iterator[ReachedLaye
                 mark_policy_moves(tables, index, codes, TURNED[actions[place]], afterstates)
         if (actions == NOT_STORED).any():
             raise SolutionDamaged(f"age {age}: no action is stored for a state that play meets")
-        window[age] = AfterstateLayer(index, afterstates)
-        window.pop(age - 4, None)
+        slide(window, AfterstateLayer(index, afterstates))
         yield ReachedLayer(age, ranks, actions)
 
 
 def is_reached(store: Store, problem: Problem) -> bool:
     """Say which states a table is of; returns whether all of them are stored."""
     objective = problem.objective
-    kind = policy_kind(objective)
-    store.create_kind(kind, {"objective": objective.name, "reach": REACHES[1]})
+    kind = objective.policy_kind
+    store.create_kind(kind, {"objective": objective.name, "reach": STATES_MET})
     is_stored = all(store.is_done(kind, band) for band in bands_of(problem.shape))
-    return is_stored and store.read_record(f"{kind}/{RESULT}") is not None
+    return is_stored and store.is_finished(kind)
 
 
 def reach_pass(table: PolicyTable, store: Store, options: SolveOptions, workers: Workers) -> None:

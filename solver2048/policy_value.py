@@ -14,14 +14,14 @@ from .backward import Problem, StateValues, afterstate_sums, start_values
 from .backward_pass import start_record
 from .board import unpack_boards
 from .errors import UsageError
-from .forward import AfterstateLayer, enumerate_layer
+from .forward import AfterstateLayer, enumerate_layer, slide
 from .kernels.policy import NO_ACTION, policy_values_into
-from .layer_index import LayerIndex, member_boards
+from .layer_index import LayerIndex
 from .objective import parse_objective
 from .options import DEFAULT_SPAWN4
-from .policy_bands import member_chunks
+from .policy_bands import map_members
 from .progress import Progress
-from .shape import TRANSPOSED_ACTIONS, Shape, parse_shape
+from .shape import Shape, parse_shape
 from .tables import build_tables
 from .workers import Workers
 
@@ -60,7 +60,7 @@ def evaluate_policy(
     True
     """
     shape = parse_shape(shape) if isinstance(shape, str) else shape
-    order = np.array(TRANSPOSED_ACTIONS if shape.is_transposed else range(4), dtype=np.uint8)
+    order = np.array(shape.packed_actions, dtype=np.uint8)
 
     def packed(age: int, codes: NDArray[np.uint64]) -> NDArray[np.uint8]:
         numbers = np.asarray(policy(unpack_boards(codes, shape)))
@@ -105,8 +105,7 @@ def _enumerate(
         num_slots += int(layer.index.num_slots)
         if num_slots > MAX_SLOTS:
             raise UsageError(f"{shape.name} is too large to evaluate a policy exactly in memory")
-        window[age] = AfterstateLayer(layer.index, layer.afterstates)
-        window.pop(age - 4, None)
+        slide(window, AfterstateLayer(layer.index, layer.afterstates))
         layers[age] = (layer.index, layer.states, layer.afterstates)
     return layers
 
@@ -125,16 +124,12 @@ def _value_layer(
     tables, floors = build_tables(shape), objective.floors(shape)
     values = afterstate_sums(problem, index, afterstates, window, workers)
     out = np.empty(int(states[-1]))
-    bitmap = states[::2].copy()
-    chunks = member_chunks(states)
 
-    def value(first: np.uint64, last: np.uint64) -> None:
-        for start, stop, place in chunks[int(first) : int(last)]:
-            codes = member_boards(shape, index, bitmap, start, stop)
-            policy_values_into(
-                tables, index, floors, objective.floor_cap, afterstates, values, codes,
-                policy(int(index.age), codes), out[place],
-            )  # fmt: skip
+    def value(codes: NDArray[np.uint64], place: slice) -> None:
+        policy_values_into(
+            tables, index, floors, objective.floor_cap, afterstates, values, codes,
+            policy(int(index.age), codes), out[place],
+        )  # fmt: skip
 
-    workers.run((len(chunks), value), min_range=1)
+    map_members(shape, index, states, workers, value)
     return StateValues(index, states, out)

@@ -4,7 +4,7 @@ No part of the solution, and nothing depends on it. A line has `time`, `event` (
 end), `process`, and once a pass runs:
 
     pass, age                  ages go up in the forward pass and down in the backward pass;
-                               "forward again" where only the start values are kept
+                               "forward again" where no sets are kept
     states, states_per_second  of this run of the pass
     pass_fraction, fraction    of the forecast work of the pass, and of the whole solve
     eta_seconds                for all that is left, null before anything is known
@@ -78,7 +78,26 @@ class _Measured:
         return _Measured(weight * self.forecast, weight * self.seconds)
 
 
-class ProgressLog:
+class PassLog:
+    """Is told how passes go; this one tells nobody."""
+
+    def begin(self, name: str, left: float, whole: float, alike: str | None = None) -> None:
+        """A pass begins, with so much of its work left.
+
+        whole : the work that its forecast is for, or that of a pass that works alike
+        """
+
+    def saved(self, age: int) -> None:
+        """A killed solve would go on from this age."""
+
+    def advance(self, age: int, work: float, num_states: int) -> None:
+        """A layer of the pass is done."""
+
+
+NO_LOG = PassLog()
+
+
+class ProgressLog(PassLog):
     """A run of a solve, from its start to its end, as lines of progress.jsonl.
 
     Goes on with the measured speeds of the runs before, so that the time left survives a restart.
@@ -112,10 +131,6 @@ class ProgressLog:
         self._write("end", outcome=kind.__name__ if kind else "done")
 
     def begin(self, name: str, left: float, whole: float, alike: str | None = None) -> None:
-        """A pass begins, with so much of its work left.
-
-        whole : the work that its forecast is for, or that of a pass that works alike
-        """
         self._pass = name
         self._seconds_per_work = self._forecast[alike or name] / max(whole, 1.0)
         self._left[name] = left * self._seconds_per_work
@@ -123,7 +138,6 @@ class ProgressLog:
         self._began = self._counted = time.monotonic()
 
     def saved(self, age: int) -> None:
-        """A killed solve would go on from this age."""
         self._record["checkpoint"] = {"age": age, "time": _now()}
 
     def advance(self, age: int, work: float, num_states: int) -> None:

@@ -32,6 +32,8 @@ FORMAT = "solver2048 solution"
 FORMAT_VERSION = 1
 
 SETS = "sets"
+OBJECTIVE_ROOTS = ("values", "policy")
+"""Directories of the kinds of which each objective has one."""
 OBJECTIVE, RESULT = "objective.json", "result.json"
 QUARANTINE = "quarantine"
 
@@ -144,6 +146,17 @@ class Records:
         """A record of a kind, None if it is not there."""
         return self.read_record(f"{kind}/{name}")
 
+    def result(self, kind: str) -> dict[str, Any] | None:
+        """What a finished objective says, None before. Raises SolutionDamaged."""
+        record = self.record(kind, RESULT)
+        if record is not None and record.get("identity") != self.kind_identity(kind):
+            raise SolutionDamaged(f"{kind}/{RESULT} is of another solution")
+        return record
+
+    def is_finished(self, kind: str) -> bool:
+        """Whether the result of an objective is stored."""
+        return self.read_record(f"{kind}/{RESULT}") is not None
+
     def clean(self) -> None:
         """Remove what a killed run left behind; the lock is held."""
         remove(self._new)
@@ -199,6 +212,11 @@ class Records:
 
     def record_names(self, pattern: str) -> list[str]:
         return sorted(p.relative_to(self.path).as_posix() for p in self.path.glob(pattern))
+
+    def objective_names(self, pattern: str) -> list[str]:
+        """Paths that fit a pattern below the directory of any objective."""
+        places = (f"{kinds}/*/{pattern}" for kinds in OBJECTIVE_ROOTS)
+        return [name for place in places for name in self.record_names(place)]
 
     def quarantine(self, name: str) -> str:
         """Move a file or directory out of the solution; returns where it is now."""

@@ -5,27 +5,21 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from . import catalogue
-from .backward import Problem as ObjectiveProblem
 from .backward_pass import backward_pass
-from .band_reader import MANIFEST
 from .bands import bands_of
-from .catalogue import read_catalogue
 from .errors import NoSolution, NotSolved, SolutionDamaged, SolverError
-from .files import parse_record
 from .findings import Findings
 from .forward_pass import forward_pass
 from .layer import Band
-from .layer_sets import stored_shape
+from .layer_sets import stored_problem, stored_shape
 from .layer_values import ValueKeeper
 from .lock import SOLUTION_NAME, DirectoryLock
-from .objective import parse_objective
-from .options import REACHES, SolveOptions
+from .options import STATES_MET, SolveOptions
+from .record_copies import is_of_bands, sound_copy
 from .records import OBJECTIVE, RESULT, SETS
 from .shape import Shape
 from .span_pass import keeper_of, span_pass
@@ -84,7 +78,7 @@ class _Repair:
     def run(self) -> Repairs:
         self.store.clean()
         self._restore_identity()
-        if self.store.identity().get("reach") == REACHES[1]:
+        if self.store.identity().get("reach") == STATES_MET:
             self._put_aside()
             return self.repairs
         findings = verify(self.store, level="full")
@@ -125,7 +119,7 @@ class _Repair:
 
     def _remove(self, subjects: set[str]) -> None:
         """Put what is damaged aside, records that have a sound copy back."""
-        copies = {name: self._copy(name) for name in subjects if name.endswith(".json")}
+        copies = {name: sound_copy(self.store, name) for name in subjects if name.endswith(".json")}
         for name in sorted(subjects):
             if (self.store.path / name).exists():
                 self.repairs.quarantined.append(self.store.quarantine(name))
@@ -140,14 +134,14 @@ class _Repair:
         """Without the right shape nothing can be done: a sound copy of it, or none."""
         try:
             stored_shape(self.store)
-            if self._is_of_bands(self.store.identity()):
+            if is_of_bands(self.store, self.store.identity()):
                 return
             error: SolverError = SolutionDamaged(
                 f"{self.store.path / SOLUTION_NAME} is of another solution than all bands"
             )
         except (NoSolution, SolutionDamaged) as found:
             error = found
-        record = self._copy(SOLUTION_NAME)
+        record = sound_copy(self.store, SOLUTION_NAME)
         if record is None:
             raise type(error)(
                 f"{error}; no catalogue has a copy, and what was solved is not guessed: put a "
@@ -157,60 +151,6 @@ class _Repair:
             self.repairs.quarantined.append(self.store.quarantine(SOLUTION_NAME))
         self.store.write_record(SOLUTION_NAME, record)
         self.repairs.restored.append(SOLUTION_NAME)
-
-    def _is_of_bands(self, record: dict[str, object]) -> bool:
-        """Whether a stored band of sets, or a catalogue, is of this solution; or none is there."""
-        identities = {copy.get("identity") for copy in self._catalogued_identities()}
-        for name in self.store.record_names(f"{SETS}/*/{MANIFEST}"):
-            with contextlib.suppress(SolutionDamaged):
-                identities.add((self.store.read_record(name) or {}).get("identity"))
-        return not identities or record.get("identity") in identities
-
-    def _copy(self, name: str) -> dict[str, object] | None:
-        """A record as a sound catalogue has it, or as it follows from a band; None if neither."""
-        if name == SOLUTION_NAME:
-            paths = [self.store.path / n for n in self.store.catalogue_names()]
-        else:
-            paths = [self.store.path / Path(name).parent / catalogue.NAME]
-        for path in paths:
-            with contextlib.suppress(SolverError):
-                record = self._catalogued(path, Path(name).name)
-                if name != SOLUTION_NAME or self._is_of_bands(self.store.checked_identity(record)):
-                    return record
-        return self._objective_of_bands(name) if name.endswith(f"/{OBJECTIVE}") else None
-
-    def _catalogued(self, path: Path, name: str) -> dict[str, object]:
-        """A record as a catalogue has it. Raises SolutionDamaged if the catalogue is not sound."""
-        parts = read_catalogue(path)
-        if name not in parts:
-            raise SolutionDamaged(f"{path} lacks {name}")
-        return parse_record(parts[name], path)
-
-    def _catalogued_identities(self) -> Iterator[dict[str, object]]:
-        """What was solved, as every sound catalogue has it."""
-        for name in self.store.catalogue_names():
-            with contextlib.suppress(SolverError):
-                yield self._catalogued(self.store.path / name, SOLUTION_NAME)
-
-    def _objective_of_bands(self, name: str) -> dict[str, object] | None:
-        """What the values of a kind are, if its hash in one of the bands proves it."""
-        kind = Path(name).parent.as_posix()
-        name = Path(kind).name.replace("tile-", "tile:")
-        if self.store.identity().get("reach") == REACHES[1]:
-            return None  # `pack` writes it
-        if self.store.drops_sets:
-            problem = self._problem(name)
-            return self.store.kind_record(keeper_of(self.store.keep, problem).facts)
-        for manifest_name in self.store.record_names(f"{kind}/*/{MANIFEST}"):
-            try:
-                manifest = self.store.read_record(manifest_name) or {}
-            except SolutionDamaged:
-                continue
-            facts = {"objective": name, "values": manifest.get("values")}
-            record = self.store.kind_record(facts)
-            if record["identity"] == manifest.get("identity"):
-                return record
-        return None
 
     # --- how far it was -----------------------------------------------------------------------
 
@@ -233,7 +173,7 @@ class _Repair:
         """The age up to which sets were stored, damaged ones included."""
         shape = stored_shape(self.store)
         # Values come after all sets.
-        if self.store.value_kinds() or self.store.catalogue_names():
+        if self.store.objective_kinds() or self.store.catalogue_names():
             return shape.top_age
         ages = [0]
         for band in (b for b in bands_of(shape) if (self.store.path / SETS / b.name).exists()):
@@ -260,7 +200,7 @@ class _Repair:
         """The lowest stored band of every objective; None where all of them were."""
         lowest: dict[str, Band | None] = {}
         bands = bands_of(stored_shape(self.store))
-        for kind in self.store.value_kinds():
+        for kind in self.store.objective_kinds():
             directory = self.store.path / kind
             if (directory / RESULT).exists() or (directory / catalogue.NAME).exists():
                 lowest[kind] = None
@@ -292,7 +232,8 @@ class _Repair:
         with Workers(self.options.threads) as workers:
             for kind in (kind for kind, first in extent["values"].items() if first is None):
                 record = self.store.read_record(f"{kind}/{OBJECTIVE}") or {}
-                keeper = keeper_of(self.store.keep, self._problem(str(record["objective"])))
+                problem = stored_problem(self.store, str(record["objective"]))
+                keeper = keeper_of(self.store.keep, problem)
                 span_pass(self.store, keeper, shape.top_age, options, workers)
         self.store.forget()
         self.store.remove_record(EXTENT)
@@ -306,12 +247,7 @@ class _Repair:
                 f"{kind}/{OBJECTIVE} is lost, and how its values are stored is not guessed; "
                 "move the directory away and solve the objective again"
             )
-        problem = self._problem(str(record["objective"]))
+        problem = stored_problem(self.store, str(record["objective"]))
         value_format = parse_value_format(str(record["values"]), problem.objective.max_value(shape))
         keeper = ValueKeeper(problem, value_format)
         backward_pass(self.store, keeper, self.options, workers, until=lowest)
-
-    def _problem(self, objective: str) -> ObjectiveProblem:
-        shape = stored_shape(self.store)
-        spawn4 = float(self.store.identity()["spawn4"])
-        return ObjectiveProblem(shape, parse_objective(objective, shape), spawn4)

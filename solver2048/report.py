@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import Any
 
 from .errors import PublishedMismatch
-from .files import format_size
 from .layer_sets import LayerSets
 from .objective import Objective
-from .options import DEFAULT_SPAWN4, REACHES
+from .options import DEFAULT_SPAWN4
 from .policy import PolicyTable
-from .policy_bands import policy_kind
-from .progress import duration
 from .published import published_figures
 from .records import RESULT, SETS
 from .store import Store
@@ -45,7 +41,7 @@ def make_report(sets: LayerSets, objective: Objective) -> dict[str, Any]:
         "peak_memory_bytes": run.get("peak_memory_bytes"),
         **_set_sizes(sets),
     }
-    kind = policy_kind(objective) if store.keep == "policy" else objective.values_kind
+    kind = objective.policy_kind if store.keep == "policy" else objective.values_kind
     result = store.read_record(f"{kind}/{RESULT}")
     if result is not None:
         report |= {"is_finished": True}
@@ -139,81 +135,6 @@ def check_published(report: dict[str, Any]) -> None:
                 f"{name.replace('_', ' ')}: {figure['ours']} here, {figure['published']} published "
                 f"({figure['source']})"
             )
-
-
-def format_report(report: dict[str, Any]) -> str:
-    """The report as a table of at most 80 columns."""
-    published = report["published"]
-    rows: list[tuple[str, str, str]] = []
-
-    def row(label: str, value: str, figure: str = "") -> None:
-        shown = ""
-        if figure in published:
-            number = published[figure]["published"]
-            decimals = published[figure]["decimals"]
-            shown = f"{number:,.{decimals}f}"
-            if published[figure]["agrees"] is False:
-                shown += "  DIFFERS"
-        rows.append((label, value, shown))
-
-    row("states", f"{report['states']:,}", "states")
-    row("afterstates", f"{report['afterstates']:,}", "afterstates")
-    row("terminal states", f"{report['terminal']:,}", "terminal")
-    row("ages", f"{report['ages']:,}", "ages")
-    row("top age" if report["max_age"] == report["top_age"] else "age reached",
-        f"{report['max_age']:,}", "top_age")  # fmt: skip
-    if report["is_finished"]:
-        decimals = 8 if report["objective"] == "score" else 12
-        for name, words in START_NAMES.items():
-            row(f"start, {words}", f"{report['start_classes'][name]:,.{decimals}f}",
-                f"start_{name.replace(',', '')}")  # fmt: skip
-        row("start, random", f"{report['random_start']:,.{decimals}f}", "random_start")
-    else:
-        for name, words in {**START_NAMES, "random": "random"}.items():
-            figure = "random_start" if name == "random" else f"start_{name.replace(',', '')}"
-            if figure in published:
-                row(f"start, {words}", "-", figure)
-    lines = [f"{report['shape']}, objective {report['objective']} ({report['unit']}), p(4) = "
-             f"{report['spawn4']}", ""]  # fmt: skip
-    if published:
-        rows.insert(0, ("", "here", "published"))
-    widths = [max(len(r[i]) for r in rows) for i in range(3)]
-    lines += [
-        f"  {label:<{widths[0]}}  {value:>{widths[1]}}  {shown:>{widths[2]}}".rstrip()
-        for label, value, shown in rows
-    ]
-    lines.append("")
-    times = [
-        f"{name} {duration(report[f'{name}_seconds'])}"
-        for name in ("forward", "again", "backward")
-        if report[f"{name}_seconds"] is not None
-    ]
-    if report["peak_memory_bytes"]:
-        times.append(f"peak memory {report['peak_memory_bytes'] / 1e6:,.0f} MB")
-    if times:
-        lines.append("  " + ", ".join(times))
-    sets = "sets" if report["keep"] == "solution" else "sets, not kept,"
-    lines.append(
-        f"  {sets} {format_size(report['sets_bytes'])}: {report['bits_per_state']:.2f} bits per "
-        f"state, {report['bits_per_afterstate']:.2f} per afterstate ({report['ids']} IDs)"
-    )
-    if report["is_finished"] and report["keep"] == "solution":
-        lines.append(
-            f"  values {format_size(report['values_bytes'])}: {report['bits_per_value']:.2f} bits "
-            f"each, {report['values']}, off by at most {report['rounding_bound']:.3g}"
-        )
-    if report["is_finished"] and report["keep"] == "policy":
-        states = "all" if report["reach"] == REACHES[0] else "those that optimal play meets"
-        lines.append(
-            f"  actions {format_size(report['policy_bytes'])}: {report['bits_per_action']:.3f} "
-            f"bits for each of {report['policy_states']:,} states, {states};\n"
-            f"  {report['share_predicted']:.1%} of those with a move are as predicted"
-        )
-    sources = {figure["source"] for figure in published.values()}
-    lines += [
-        textwrap.fill(f"  published: {s}", 80, subsequent_indent="    ") for s in sorted(sources)
-    ]
-    return "\n".join(lines)
 
 
 def read_report(path: str, objective: Objective) -> dict[str, Any]:

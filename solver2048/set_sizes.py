@@ -81,7 +81,11 @@ class SetSizes:
 
 
 def measure_sets(
-    sets: LayerSets, first: int | None = None, last: int | None = None, *, progress: bool = False
+    sets: LayerSets,
+    first: int | None = None,
+    last: int | None = None,
+    *,
+    show_progress: bool = False,
 ) -> list[tuple[SetSizes, SetSizes]]:
     """Sizes of the states and of the afterstates, row by row upward.
 
@@ -101,7 +105,7 @@ def measure_sets(
         )
     total = sum(_members(sets, age) for band in bands for age in _ages(sets, band))
     rows = []
-    with Progress(f"{sets.shape.name} sets", float(total), enabled=progress) as bar:
+    with Progress(f"{sets.shape.name} sets", float(total), enabled=show_progress) as bar:
         size = -(-len(bands) // MAX_ROWS)
         for start in range(0, len(bands), size):
             run = bands[start : start + size]

@@ -60,6 +60,11 @@ class Shape:
         return self.num_rows > 3
 
     @property
+    def packed_actions(self) -> tuple[int, ...]:
+        """For each action, the number of the one that does the same on the packed board."""
+        return TRANSPOSED_ACTIONS if self.is_transposed else (0, 1, 2, 3)
+
+    @property
     def line_length(self) -> int:
         """Number of cells used in a packed row."""
         return self.num_rows if self.is_transposed else self.num_columns

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,10 +20,10 @@ from .errors import NotSolved
 from .kernels.answers import FINE, IMPOSSIBLE_AGE, NOT_ENUMERATED
 from .layer import LayerCounts
 from .layer_parts import AfterstatePart, LayerPart, afterstate_parts, state_parts
-from .layer_sets import LayerSets
+from .layer_sets import LayerSets, stored_problem
 from .layer_values import Values
 from .lookup import Answers, Lookup
-from .objective import Objective, parse_objective
+from .objective import Objective
 from .questions import (
     as_tiles,
     pack_board,
@@ -42,20 +43,31 @@ class Solution:
     """
 
     def __init__(self, store: Store, objective: str = "score") -> None:
-        identity = store.identity()
-        self.spawn4 = float(identity["spawn4"])
         self.sets = LayerSets(store)
-        self.shape: Shape = self.sets.shape
-        self.objective: Objective = parse_objective(objective, self.shape)
+        problem = stored_problem(store, objective)
+        self.shape: Shape = problem.shape
+        self.objective: Objective = problem.objective
+        self.spawn4 = problem.spawn4
         if store.keep == "start":
             raise NotSolved(
                 f"{store.location} keeps only start values, counts and statistics (`solver2048 "
                 "status` shows them); to query boards, solve with keep solution into another "
                 "directory"
             )
-        self.stored = Values(self.sets, self.objective)
-        self._result = self.stored.result
-        self._lookup = Lookup(self.sets, self.stored)
+        self._result = self._read_result()
+
+    def _read_result(self) -> dict[str, Any] | None:
+        """What a finished solution says, None before. Raises NotSolved where nothing is begun."""
+        return self.stored.result
+
+    @functools.cached_property
+    def _lookup(self) -> Lookup:
+        return Lookup(self.sets, Values(self.sets, self.objective))
+
+    @property
+    def stored(self) -> Values:
+        """The stored values."""
+        return self._lookup.stored
 
     def __repr__(self) -> str:
         return f"<Solution of {self.shape.name}, {self.objective.name}, {self.stored.format.name}>"
@@ -203,10 +215,12 @@ class Solution:
         Bitmaps and values of the layer are in memory meanwhile: 3 bits a slot, and the stored
         size of a value for every afterstate. Raises NotSolved, SolutionDamaged.
         """
+        lookup = self._lookup
         self.sets.layer_counts(age)  # knows which ages there are
-        return state_parts(self._lookup, age)
+        return state_parts(lookup, age)
 
     def afterstates(self, age: int) -> Iterator[AfterstatePart]:
         """All afterstates of an age, modulo the two flips, in parts, in the order of the index."""
+        lookup = self._lookup
         self.sets.layer_counts(age)
-        return afterstate_parts(self._lookup, age)
+        return afterstate_parts(lookup, age)

@@ -6,7 +6,7 @@ import dataclasses
 import os
 from typing import Any
 
-from .age_counts import count_ages
+from .age_counts import AgeCounts, count_ages
 from .backward import Problem
 from .backward_pass import backward_pass
 from .errors import NoSolution
@@ -21,8 +21,8 @@ from .options import (
     DEFAULT_IDS,
     DEFAULT_SPAWN4,
     DEFAULT_VALUES,
+    EVERY_STATE,
     KEEPS,
-    REACHES,
     SolveOptions,
     check_mode,
     check_options,
@@ -43,7 +43,7 @@ RULES = "2048"
 KEEP_FACTS: dict[str, dict[str, str]] = {
     "solution": {},
     "start": {"keep": "start"},
-    "policy": {"keep": "policy", "reach": REACHES[0]},
+    "policy": {"keep": "policy", "reach": EVERY_STATE},
 }
 """What the directory of a solve says of what is kept in it."""
 
@@ -91,13 +91,25 @@ def solve(
         store.create(facts)
         store.clean()
         with ProgressLog(store.path, outlook.seconds) as log, Workers(options.threads) as workers:
-            if keep != "solution":
-                return span_pass(store, keeper, counts.max_age, options, workers, log)
-            # Finished sets stay finished, also where one of them was lost.
-            reach = shape.top_age if store.has_catalogue(SETS) else counts.max_age
-            has_worked = forward_pass(store, shape, reach, options, workers, log)
-            if counts.is_complete:
-                has_worked |= backward_pass(store, keeper, options, workers, log=log)
+            return _run_passes(store, keeper, counts, options, workers, log)
+
+
+def _run_passes(
+    store: Store,
+    keeper: Keeper,
+    counts: AgeCounts,
+    options: SolveOptions,
+    workers: Workers,
+    log: ProgressLog,
+) -> bool:
+    """Enumerate the ages counted, and value all if these are all; whether there was any work."""
+    if store.drops_sets:
+        return span_pass(store, keeper, counts.max_age, options, workers, log)
+    # Finished sets stay finished, also where one of them was lost.
+    reach = counts.shape.top_age if store.has_catalogue(SETS) else counts.max_age
+    has_worked = forward_pass(store, counts.shape, reach, options, workers, log)
+    if counts.is_complete:
+        has_worked |= backward_pass(store, keeper, options, workers, log=log)
     return has_worked
 
 
@@ -119,7 +131,7 @@ def _settled_keep(store: Store, options: SolveOptions) -> str:
     """What stays of the solve: as asked, if that is what the directory is for."""
     if not store.exists():
         return options.keep or KEEPS[0]
-    found = str(store.identity().get("keep", KEEPS[0]))
+    found = store.keep
     if options.keep not in (None, found):
         raise NoSolution(
             f"{store.path} is solved with keep {found}; you asked for {options.keep}: choose "

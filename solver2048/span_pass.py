@@ -18,8 +18,8 @@ from .kept_records import COUNTS, drop_band, record_name
 from .layer_sets import LayerSets
 from .options import SolveOptions
 from .policy_keeper import PolicyKeeper
-from .progress_log import ProgressLog
-from .records import OBJECTIVE, RESULT, SETS
+from .progress_log import NO_LOG, PassLog
+from .records import OBJECTIVE, SETS
 from .statistics_keeper import StatisticsKeeper
 from .store import Store
 from .workers import Workers
@@ -36,7 +36,7 @@ def span_pass(
     max_age: int,
     options: SolveOptions,
     workers: Workers,
-    log: ProgressLog | None = None,
+    log: PassLog = NO_LOG,
 ) -> bool:
     """Find an objective's start values, and what else is kept; returns whether there was any work.
 
@@ -67,15 +67,15 @@ def span_pass(
 
 
 def _is_complete(store: Store, keeper: Keeper) -> bool:
-    is_finished = store.read_record(f"{keeper.kind}/{RESULT}") is not None
     bands = bands_of(keeper.problem.shape)
+    is_finished = store.is_finished(keeper.kind)
     return is_finished and all(is_kept(store, keeper.kind, band) for band in bands)
 
 
 def _refuse_two_at_once(store: Store, kind: str) -> None:
     """Two objectives would drop each other's sets."""
-    for other in store.value_kinds():
-        if other != kind and store.read_record(f"{other}/{RESULT}") is None:
+    for other in store.objective_kinds():
+        if other != kind and not store.is_finished(other):
             name = (store.read_record(f"{other}/{OBJECTIVE}") or {}).get("objective", other)
             raise NoSolution(
                 f"{store.path} is not finished with the objective {name}; finish it first, or "
@@ -88,7 +88,7 @@ def _solve_span(
     keeper: Keeper,
     options: SolveOptions,
     workers: Workers,
-    log: ProgressLog | None,
+    log: PassLog,
 ) -> None:
     """Bring the values down over the sets that are stored, or else enumerated again, below them."""
     shape = keeper.problem.shape

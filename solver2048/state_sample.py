@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 
 from elias_fano.ranked import rank_bitmap
 
-from .age_statistics import stored_problem, valued_layers
+from .age_statistics import valued_layers
 from .backward import Problem
 from .board import unpack_boards
 from .layer_index import LayerIndex, board_slots, slot_boards, transposed_boards
-from .layer_sets import LayerSets
+from .layer_sets import LayerSets, stored_problem
 from .layer_statistics import States, ValuedLayer, sampled_slots
 from .layer_values import Values
 from .objective import Objective
 from .progress import Progress
-from .shape import ACTIONS, TRANSPOSED_ACTIONS, Shape
+from .shape import ACTIONS, Shape
 
 COLUMNS = {
     "age": "sum of the tiles",
@@ -44,13 +44,13 @@ COLUMNS = {
 
 
 def sample_states(
-    sets: LayerSets, objective: Objective, per_age: int, seed: int, *, progress: bool = False
+    sets: LayerSets, objective: Objective, per_age: int, seed: int, *, show_progress: bool = False
 ) -> Iterator[dict[str, Any]]:
     """Rows of `COLUMNS`, ages upward; one band is in memory. Raises NotSolved, SolutionDamaged."""
-    problem = stored_problem(sets, objective)
+    problem = stored_problem(sets.store, objective.name)
     values = Values(sets, objective)
     total = sum(sets.layer_counts(age).states for band in values.bands for age in band.ages)
-    with Progress(f"{sets.shape.name} sample", float(total), enabled=progress) as bar:
+    with Progress(f"{sets.shape.name} sample", float(total), enabled=show_progress) as bar:
         for band in values.bands:
             for age, layer, bitmap in valued_layers(sets, values, band):
                 rng = np.random.default_rng([seed, age])
@@ -79,7 +79,7 @@ def _rows(
     problem: Problem, layer: ValuedLayer, states: States, num_states: int
 ) -> Iterator[dict[str, Any]]:
     shape = problem.shape
-    order = list(TRANSPOSED_ACTIONS if shape.is_transposed else range(4))
+    order = list(shape.packed_actions)
     action_values = states.action_values[:, order]
     best = layer.best_actions(problem, states)[:, order]
     boards = unpack_boards(states.codes, shape)
@@ -122,7 +122,7 @@ def _all_images(shape: Shape, index: LayerIndex, states: States) -> NDArray[np.i
 
 def sample_card(sets: LayerSets, objective: Objective, per_age: int, seed: int) -> str:
     """What a sample is and what its columns mean, in Markdown."""
-    spawn4 = stored_problem(sets, objective).spawn4
+    spawn4 = stored_problem(sets.store, objective.name).spawn4
     lines = [
         f"# A sample of the states of {sets.shape.name} 2048, exactly solved",
         "",

@@ -6,6 +6,7 @@ A solution is a directory::
     sets/BAND/               Zarr v3 group: `states`, `afterstates`; chunks and manifest.json
     values/OBJECTIVE/        objective.json, result.json at the end
     values/OBJECTIVE/BAND/   Zarr v3 group: `afterstates`; chunks and manifest.json
+    counts/BAND.json, values/OBJECTIVE/BAND.json   where no sets, or no values, are kept
     policy/OBJECTIVE/        of a policy table: as values, with arrays `codes` and `weights`
     */catalogue.zip          of a finished kind (sets, or an objective's values)
     lock, run.json, progress.jsonl, scratch/, quarantine/   not part of the solution
@@ -189,17 +190,16 @@ class Store(BandReader):
             parse_record(stored, path)
             yield name, stored
 
-    def value_kinds(self) -> list[str]:
+    def objective_kinds(self) -> list[str]:
         """Objectives' kinds of which there is something; an empty directory is a run cut off."""
-        names = self.record_names("values/*/*") + self.record_names("policy/*/*")
-        return sorted({name.rsplit("/", 1)[0] for name in names})
+        return sorted({name.rsplit("/", 1)[0] for name in self.objective_names("*")})
 
     def catalogue_names(self) -> list[str]:
         """Paths of the catalogues that are there, below the solution."""
-        names = self.record_names(f"{SETS}/{catalogue.NAME}")
-        for kinds in ("values", "policy"):
-            names += self.record_names(f"{kinds}/*/{catalogue.NAME}")
-        return names
+        return [
+            *self.record_names(f"{SETS}/{catalogue.NAME}"),
+            *self.objective_names(catalogue.NAME),
+        ]
 
     # --- all files ----------------------------------------------------------------------------
 
@@ -209,14 +209,12 @@ class Store(BandReader):
         Files of bands by their manifests, everything else as it is on the disk.
         """
         manifests = self.record_names(f"{SETS}/*/{MANIFEST}")
-        manifests += self.record_names(f"values/*/*/{MANIFEST}")
-        manifests += self.record_names(f"policy/*/*/{MANIFEST}")
+        manifests += self.objective_names(f"*/{MANIFEST}")
         for name in manifests:
             files = (self.read_record(name) or {})["files"]
             for file, facts in sorted(files.items()):
                 yield str(facts["sha256"]), f"{name.removesuffix(MANIFEST)}{file}"
-        others = [SOLUTION_NAME, *self.record_names("values/*/*.json")]
-        others += self.record_names("policy/*/*.json")
+        others = [SOLUTION_NAME, *self.objective_names("*.json")]
         others += self.record_names("counts/*.json")
         others += self.catalogue_names()
         for name in others + manifests:

@@ -21,8 +21,8 @@ from .layer_sets import LayerSets, stored_shape, wrong_parents
 from .layer_values import NAME as VALUES_NAME
 from .lock import SOLUTION_NAME
 from .objective import parse_objective
-from .options import DEFAULT_SAMPLE, DEFAULT_SHARE, LEVELS
-from .policy_bands import CODES, WEIGHTS, policy_kind
+from .options import DEFAULT_SAMPLE, DEFAULT_SHARE, LEVELS, STATES_MET
+from .policy_bands import CODES, WEIGHTS
 from .progress import Progress
 from .records import OBJECTIVE, RESULT, SETS
 from .report import check_published, make_report
@@ -66,14 +66,14 @@ def verify(
     except SolutionDamaged as error:
         findings.problems.append(Problem(SOLUTION_NAME, error))
         return findings
-    kinds = store.value_kinds()
+    kinds = store.objective_kinds()
     is_long = show_progress and LEVELS.index(level) >= LEVELS.index("full")
     num_bytes = sum(_kind_bytes(store, kind) for kind in [SETS, *kinds]) if is_long else 0
     with Progress("verify", num_bytes, enabled=is_long) as progress:
         bands = _BandCheck(store, LEVELS.index(level), share, seed, only, progress)
         set_bands = _check_sets(store, findings, bands)
         for kind in kinds:
-            _check_values_kind(store, findings, bands, kind, set_bands)
+            _check_kind(store, findings, bands, kind, set_bands)
     check_strays(store, findings, kinds)
     if level == LEVELS[-1] and not findings.problems:
         for kind in kinds:
@@ -147,11 +147,11 @@ def _check_sets(store: Store, findings: Findings, bands: _BandCheck) -> list[Ban
 
 def _needs_all_counts(store: Store) -> bool:
     """Whether an objective is finished of which no sets are kept."""
-    results = (store.path / kind / RESULT for kind in store.value_kinds())
+    results = (store.path / kind / RESULT for kind in store.objective_kinds())
     return store.drops_sets and any(result.exists() for result in results)
 
 
-def _check_values_kind(
+def _check_kind(
     store: Store, findings: Findings, bands: _BandCheck, kind: str, set_bands: list[Band]
 ) -> None:
     check_objective = functools.partial(_check_objective, store, kind)
@@ -177,7 +177,7 @@ def _check_values_kind(
     elif starts_alone and sound == every and not (store.path / SETS).exists():
         findings.add(result, f"{result} is missing, and nothing is left to do but that")
     # Values are written downward.
-    is_upward = (store.read_record(f"{kind}/{OBJECTIVE}") or {}).get("reach") == "optimal"
+    is_upward = (store.read_record(f"{kind}/{OBJECTIVE}") or {}).get("reach") == STATES_MET
     lowest = every[0] if is_finished else None if is_upward else min(sound, default=None)
     expected = [b for b in every if ((lowest and b > lowest) or is_finished) and b not in sound]
     _check_gaps(store, findings, kind, kind if starts_alone else None, expected)
@@ -190,14 +190,13 @@ def _check_objective(store: Store, kind: str) -> None:
     store.kind_identity(kind)
     record = store.read_record(f"{kind}/{OBJECTIVE}") or {}
     objective = parse_objective(str(record.get("objective")), stored_shape(store))
-    if kind not in (objective.values_kind, policy_kind(objective)):
+    if kind not in (objective.values_kind, objective.policy_kind):
         raise SolutionDamaged(f"{kind}/{OBJECTIVE} is that of {record.get('objective')}")
 
 
 def _check_result(store: Store, kind: str) -> None:
-    record = store.read_record(f"{kind}/{RESULT}") or {}
-    if record.get("identity") != store.kind_identity(kind):
-        raise SolutionDamaged(f"{kind}/{RESULT} is of another solution")
+    if store.result(kind) is None:
+        raise SolutionDamaged(f"{kind}/{RESULT} is no file")
 
 
 def _sound_bands(store: Store, findings: Findings, kind: str) -> list[Band]:

@@ -14,7 +14,7 @@ from .findings import Findings
 from .kept_records import COUNTS, record_name
 from .layer_sets import stored_shape
 from .lock import SOLUTION_NAME
-from .records import OBJECTIVE, RESULT, SETS
+from .records import OBJECTIVE, OBJECTIVE_ROOTS, RESULT, SETS
 from .store import Store
 
 
@@ -57,15 +57,14 @@ def check_strays(store: Store, findings: Findings, kinds: list[str]) -> None:
             for band in bands_of(stored_shape(store))}  # fmt: skip
     ours |= {f"{kind}/{catalogue.NAME}" for kind in [SETS, *kinds]}
     ours |= {f"{kind}/{name}" for kind in kinds for name in (OBJECTIVE, RESULT)}
-    objectives = [*store.record_names("values/*"), *store.record_names("policy/*")]
+    objectives = [n for kinds in OBJECTIVE_ROOTS for n in store.record_names(f"{kinds}/*")]
     ours |= {name for name in objectives if (store.path / name).is_dir()}
     kept_kinds = [COUNTS, *(kinds if store.keeps_start_alone else [])] if store.drops_sets else []
     ours |= {record_name(kind, band) for kind in kept_kinds
              for band in bands_of(stored_shape(store))}  # fmt: skip
-    patterns = (f"{SETS}/*", f"{COUNTS}/*", "values/*", "values/*/*", "policy/*", "policy/*/*")
-    for pattern in patterns:
-        names = store.record_names(pattern)
-        note_strays(store, findings, [name for name in names if name not in ours])
+    found = [*store.record_names(f"{SETS}/*"), *store.record_names(f"{COUNTS}/*"), *objectives,
+             *store.objective_names("*")]  # fmt: skip
+    note_strays(store, findings, [name for name in found if name not in ours])
 
 
 def note_strays(store: Store, findings: Findings, names: list[str]) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from .backward import Problem
 from .bands import slots_per_age
 from .errors import SolutionDamaged
-from .layer_sets import stored_shape
-from .objective import parse_objective
+from .layer_sets import stored_problem
 from .policy import PolicyTable
 from .policy_value import evaluate_packed
 from .store import Store
@@ -19,19 +17,18 @@ TOLERANCE = 1e-9
 """Relative: actions that tie up to rounding may differ in what they earn by as much."""
 
 
-def check_policy(store: Store, objective_name: str, show_progress: bool = False) -> str:
+def check_policy(store: Store, objective: str, show_progress: bool = False) -> str:
     """Evaluate a finished policy exactly where the board is small; returns what was found.
 
     Raises SolutionDamaged.
     """
-    shape = stored_shape(store)
-    objective = parse_objective(objective_name, shape)
-    table = PolicyTable(store, shape, objective)
+    problem = stored_problem(store, objective)
+    shape = problem.shape
+    table = PolicyTable(store, shape, problem.objective)
     if table.result is None:
         return f"{table.kind}: not complete yet, not evaluated"
     if int(slots_per_age(shape).sum()) > MAX_SLOTS:
         return f"{table.kind}: {shape.name} is too large to evaluate exactly"
-    problem = Problem(shape, objective, float(store.identity()["spawn4"]))
     with Workers() as workers:
         result = evaluate_packed(problem, table.actions, workers, show_progress=show_progress)
     found = result["start_boards"]

@@ -34,7 +34,7 @@ def test_solve_prints_a_table_with_published_figures(tmp_path):
     again = run("solve", "2x3", "--out", tmp_path / "s")
     assert again.exit_code == 0
     assert again.stdout.endswith(table)
-    assert again.stdout.startswith("Solved before; nothing to do.")
+    assert again.stdout.startswith("Made before; nothing to do.")
     report = json.loads(run("solve", "2x3", "--out", tmp_path / "s", "--json").stdout)
     assert report["states"] == 21_752
     assert report["is_finished"]

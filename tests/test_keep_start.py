@@ -47,12 +47,6 @@ KILL_SHAPE, KILL_BAND_SLOTS, KILL_DISK = "2x3", 1500, 70_000
 BOTH_KEEPS = pytest.mark.parametrize("keep", ["start", "policy"])
 
 
-@pytest.fixture(autouse=True)
-def _no_waiting_for_the_disk(monkeypatch):
-    """No power fails here."""
-    monkeypatch.setattr(os, "fsync", lambda _: None)
-
-
 @pytest.fixture
 def small_bands(monkeypatch):
     def cut(num_slots):
@@ -120,7 +114,7 @@ class PeakSize:
         self.bytes = max(self.bytes, size)
 
     def _watch(self) -> None:
-        while not self._stop.wait(0.005):
+        while not self._stop.wait(0.05):
             self._look()
 
     def __enter__(self):

@@ -17,10 +17,11 @@ from solver2048.calibration import calibrate
 from solver2048.cli import main
 from solver2048.errors import NoSpace, UsageError
 from solver2048.footprint import compute_footprint
+from solver2048.forecast import Limits
 from solver2048.layer_index import build_layer_index
 from solver2048.layer_sets import LayerSets
 from solver2048.options import DEFAULT_IDS, DEFAULT_VALUES
-from solver2048.plan import Limits, make_plan
+from solver2048.plan import make_plan
 from solver2048.published import published_figures
 from solver2048.rates import default_rates
 from solver2048.shape import SHAPES
