@@ -15,7 +15,7 @@ from .errors import NoSolution, NotSolved, UsageError
 from .kept_records import keep_counts
 from .layer_sets import LayerSets, stored_problem, stored_shape
 from .lock import DirectoryLock, check_source
-from .options import EVERY_STATE, REACHES, SolveOptions
+from .options import EVERY_STATE, REACHES, STATES_MET, SolveOptions
 from .policy import PolicyTable
 from .policy_keeper import PolicyKeeper
 from .policy_reach import is_reached, reach_pass
@@ -46,19 +46,8 @@ def pack_policy(
     options = SolveOptions(objective=objective, threads=threads, show_progress=show_progress)
     with lock or DirectoryLock(out), Workers(threads) as workers:
         _check_complete(source, problem, reach)
-        if reach == EVERY_STATE:
-            return _pack_all(source, store, problem, options, workers)
-        _begin(source, store, reach)
-        if is_reached(store, problem):
-            return store.finish_kind(problem.objective.policy_kind, bands_of(problem.shape))
-        complete = source
-        if source.keep != "policy":
-            complete = Store(store.path / "scratch" / "complete")
-            _pack_all(source, complete, problem, options, workers)
-        table = PolicyTable(complete, problem.shape, problem.objective)
-        reach_pass(table, store, options, workers)
-        store.discard("scratch/complete")
-        return True
+        pack = _pack_all if reach == EVERY_STATE else _pack_met
+        return pack(source, store, problem, options, workers)
 
 
 def _check_complete(source: Store, problem: Problem, reach: str) -> None:
@@ -81,6 +70,23 @@ def _pack_all(
     """Make the table of all states of a solution; returns whether there was anything to do."""
     _begin(source, store, EVERY_STATE)
     return backward_pass(store, PolicyKeeper(problem), options, workers, source=source)
+
+
+def _pack_met(
+    source: Store, store: Store, problem: Problem, options: SolveOptions, workers: Workers
+) -> bool:
+    """Make the table of the states that optimal play meets, from the one of all states."""
+    _begin(source, store, STATES_MET)
+    has_worked = not is_reached(store, problem)
+    if has_worked:
+        complete = source
+        if source.keep != "policy":
+            complete = Store(store.path / "scratch" / "complete")
+            _pack_all(source, complete, problem, options, workers)
+        table = PolicyTable(complete, problem.shape, problem.objective)
+        reach_pass(table, store, options, workers)
+    store.discard("scratch/complete")
+    return store.finish_kind(problem.objective.policy_kind, bands_of(problem.shape)) or has_worked
 
 
 def _begin(source: Store, store: Store, reach: str) -> None:

@@ -103,7 +103,6 @@ def reach_pass(table: PolicyTable, store: Store, options: SolveOptions, workers:
     result = {**(table.result or {}), "identity": store.kind_identity(kind)}
     result.pop("sha256", None)
     store.write_record(f"{kind}/{RESULT}", result)
-    store.finish_kind(kind, bands)
 
 
 def _masks(actions: NDArray[np.uint8]) -> NDArray[np.uint8]:
