@@ -52,7 +52,7 @@ FIXED_BITS = 14.0
 """Of ``fixed:K`` for K up to 6; every further bit of the fraction is one bit more."""
 POLICY_BITS = 2.1
 """Of a state's action, modulo all symmetries: the most that is expected of 4x3, see POLICY.md."""
-LEARNING_BYTES = 150.0
+LEARNING_BYTES = 60.0
 """What each of the boards takes that a policy's band learns from, meanwhile."""
 FILE_BYTES = 12_000
 """Of a band's small files."""
