@@ -11,7 +11,7 @@ import os
 from .backward import Problem
 from .backward_pass import backward_pass
 from .bands import bands_of
-from .errors import NoSolution, NotSolved, UsageError
+from .errors import NoSolution, NotSolved, SolutionDamaged, UsageError
 from .kept_records import keep_counts
 from .layer_sets import LayerSets, stored_problem, stored_shape
 from .lock import DirectoryLock, check_source
@@ -83,10 +83,23 @@ def _pack_met(
         if source.keep != "policy":
             complete = Store(store.path / "scratch" / "complete")
             _pack_all(source, complete, problem, options, workers)
-        table = PolicyTable(complete, problem.shape, problem.objective)
-        reach_pass(table, store, options, workers)
+        _reach(complete, store, problem, options, workers)
     store.discard("scratch/complete")
     return store.finish_kind(problem.objective.policy_kind, bands_of(problem.shape)) or has_worked
+
+
+def _reach(
+    complete: Store, store: Store, problem: Problem, options: SolveOptions, workers: Workers
+) -> None:
+    """Store what a complete table says of the states met; one in scratch goes if it is damaged."""
+    try:
+        table = PolicyTable(complete, problem.shape, problem.objective)
+        reach_pass(table, store, options, workers)
+    except SolutionDamaged as error:
+        if not complete.path.is_relative_to(store.path):
+            raise
+        store.discard("scratch/complete")
+        raise SolutionDamaged(f"{error}; it is removed, the same command makes it again") from None
 
 
 def _begin(source: Store, store: Store, reach: str) -> None:

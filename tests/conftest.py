@@ -9,6 +9,7 @@ import pytest
 from service import running
 
 from solver2048 import bands, zarr_arrays
+from solver2048.pack import pack_policy
 from solver2048.shape import parse_shape
 from solver2048.solver import SolveOptions, solve
 
@@ -118,3 +119,17 @@ def faces(exponents) -> list[int]:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(int(os.environ.get("TEST_SEED", "1")))
+
+
+@pytest.fixture(scope="session")
+def packed(solved, tmp_path_factory):
+    """The policy table of a shape, packed from its solution once."""
+    done = {}
+
+    def table(shape):
+        if shape not in done:
+            done[shape] = tmp_path_factory.mktemp("policy") / shape
+            assert pack_policy(solved(shape), done[shape], threads=1)
+        return done[shape]
+
+    return table
