@@ -93,9 +93,9 @@ def _sizes(report: dict[str, Any]) -> Iterator[str]:
             f"each, {report['values']}, off by at most {report['rounding_bound']:.3g}"
         )
     if report["is_finished"] and report["keep"] == "policy":
-        states = "all" if report["reach"] == EVERY_STATE else "those that optimal play meets"
+        states = "all of them" if report["reach"] == EVERY_STATE else "those of optimal play"
         yield (
             f"  actions {format_size(report['policy_bytes'])}: {report['bits_per_action']:.3f} "
-            f"bits for each of {report['policy_states']:,} states, {states};\n"
-            f"  {report['share_predicted']:.1%} of those with a move are as predicted"
+            f"bits for each of {report['policy_states']:,} states\n"
+            f"  ({states}), {report['share_predicted']:.1%} of those with a move as predicted"
         )

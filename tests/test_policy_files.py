@@ -245,7 +245,7 @@ def test_a_table_is_played(packed, tmp_path):
         result = run(*command)
         assert result.exit_code == 5, command
         assert "is a policy table" in result.stderr
-    assert "bits for each of 21,752 states, all" in run("status", path).stdout
+    assert "bits for each of 21,752 states\n  (all of them), " in run("status", path).stdout
 
 
 @pytest.mark.usefixtures("small_parts")
