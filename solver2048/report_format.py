@@ -93,9 +93,10 @@ def _sizes(report: dict[str, Any]) -> Iterator[str]:
             f"each, {report['values']}, off by at most {report['rounding_bound']:.3g}"
         )
     if report["is_finished"] and report["keep"] == "policy":
-        states = "all" if report["reach"] == EVERY_STATE else "those that optimal play meets"
+        is_every = report["reach"] == EVERY_STATE
+        states = ", all;\n  " if is_every else ",\n  those that optimal play meets; "
         yield (
             f"  actions {format_size(report['policy_bytes'])}: {report['bits_per_action']:.3f} "
-            f"bits for each of {report['policy_states']:,} states, {states};\n"
-            f"  {report['share_predicted']:.1%} of those with a move are as predicted"
+            f"bits for each of {report['policy_states']:,} states{states}"
+            f"{report['share_predicted']:.1%} of those with a move are as predicted"
         )
