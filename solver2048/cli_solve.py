@@ -12,7 +12,8 @@ from .options import DEFAULT_CHECK, KEEPS
 
 @click.command(cls=Command, example="solver2048 solve\nsolver2048 solve 3x3 --objective tile:512\n"
           "solver2048 solve 4x3 --max-age 300\n"
-          "solver2048 solve 4x3 --keep start --disk 60GiB", resumes=True)  # fmt: skip
+          "solver2048 solve 4x3 --keep start --disk 60GiB\n"
+          "solver2048 solve 3x3 --keep policy --out policies/3x3", resumes=True)  # fmt: skip
 @click.argument("shape", default="3x3")
 @click.option("--out", type=click.Path(), help="Directory.  [default: solutions/SHAPE]")
 @threads_option

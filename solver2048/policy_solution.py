@@ -61,6 +61,11 @@ class Policy(Solution):
             "reach": self.table.reach,
         }
 
+    @property
+    def ages(self) -> list[int]:
+        """Ages that have actions, upward."""
+        return [layer["age"] for layer in self.table.layers()]
+
     def policy(self, boards: ArrayLike) -> NDArray[np.int8]:
         """Numbers of the stored actions in `ACTIONS`, of boards [n, rows, columns]; -1: game over.
 

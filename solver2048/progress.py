@@ -82,7 +82,8 @@ class Progress:
         if self._bar is not None:
             # The bar redraws at most ten times a second, however small the layers are.
             self._bar.set_postfix_str(self._status(age), refresh=False)
-            self._bar.update(100.0 * work / self._total)
+            # Rounding may carry the sum past the end, of which the bar would warn.
+            self._bar.update(min(100.0 * work / self._total, 100.0 - self._bar.n))
         elif self._enabled and time.monotonic() - self._last_line >= PLAIN_SECONDS:
             self._last_line = time.monotonic()
             share = 100.0 * self._done / self._total

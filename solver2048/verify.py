@@ -141,7 +141,8 @@ def _check_sets(store: Store, findings: Findings, bands: _BandCheck) -> list[Ban
     _check_gaps(store, findings, SETS, COUNTS if store.drops_sets else None, expected)
     is_complete = sets.max_age == shape.top_age and sound == list(bands_of(shape))
     check_catalogue(store, findings, SETS, is_complete and not store.drops_sets)
-    findings.checks.append(f"{SETS}: ages 4 to {sets.max_age} of {shape.top_age}")
+    found = f"ages 4 to {sets.max_age}" if sets.max_age else "no age"
+    findings.checks.append(f"{COUNTS if store.drops_sets else SETS}: {found} of {shape.top_age}")
     return sound
 
 

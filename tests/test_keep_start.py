@@ -1,9 +1,7 @@
-"""Solves that keep no sets, in little disk space: start values or a policy; self-checks of any."""
+"""Solves that keep no sets, in little disk space: start values or a policy."""
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 import itertools
 import json
 import os
@@ -13,7 +11,6 @@ import threading
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 from conftest import scaled, solution_bytes
@@ -26,13 +23,12 @@ from solver2048 import (
     descent,
     open_solution,
     progress_log,
-    self_check,
     solve,
 )  # fmt: skip
 from solver2048 import forward_pass as forward_module
 from solver2048.amounts import parse_bytes
 from solver2048.cli import main
-from solver2048.errors import NoSolution, NoSpace, NotSolved, SelfCheckFailed, UsageError
+from solver2048.errors import NoSolution, NoSpace, NotSolved, UsageError
 from solver2048.layer_sets import LayerSets
 from solver2048.repair import repair
 from solver2048.shape import SHAPES
@@ -357,63 +353,3 @@ def test_a_record_that_is_lost_is_named(keep, name, tmp_path):
     (path / name).rmdir()
     solve("2x3", path)
     assert solution_bytes(path) == whole
-
-
-# --- self-checks ------------------------------------------------------------------------------
-
-
-def flipped(bitmap: np.ndarray, slot: int) -> np.ndarray:
-    bitmap = bitmap.copy()
-    bitmap[slot >> 6] ^= np.uint64(1) << np.uint64(slot & 63)
-    return bitmap
-
-
-@pytest.mark.parametrize("fault", ["state lost", "afterstate lost", "state too many"])
-@pytest.mark.parametrize("number", [0, 3])
-def test_a_wrong_bit_of_a_set_is_caught(fault, number, tmp_path, monkeypatch):
-    enumerate_layer = forward_module.enumerate_layer
-    name = f"{fault.split()[0]}s"
-
-    def wrong(shape, age, window, workers):
-        layer = enumerate_layer(shape, age, window, workers)
-        if age != 20:
-            return layer
-        bitmap = getattr(layer, name)
-        taken = np.unpackbits(bitmap.view(np.uint8), bitorder="little")
-        is_lost = fault.endswith("lost")
-        slots = np.flatnonzero(taken[: int(layer.index.num_slots)] == is_lost)
-        harmed = flipped(bitmap, int(slots[number]))
-        return dataclasses.replace(layer, **{name: harmed})
-
-    assert_caught(tmp_path, monkeypatch, forward_module, "enumerate_layer", wrong)
-
-
-@pytest.mark.parametrize("part", ["states", "afterstates"])
-@pytest.mark.parametrize("objective", ["score", "tile:16"])
-def test_a_wrong_bit_of_a_value_is_caught(part, objective, tmp_path, monkeypatch):
-    value_layer = descent.value_layer
-
-    def wrong(problem, age, *arguments):
-        layer, values = value_layer(problem, age, *arguments)
-        if age == 20:
-            harmed = layer.values if part == "states" else values
-            harmed.view(np.uint64)[len(harmed) // 2] ^= np.uint64(1 << 30)
-        return layer, values
-
-    assert_caught(tmp_path, monkeypatch, descent, "value_layer", wrong, objective)
-
-
-def assert_caught(tmp_path, monkeypatch, module, name, wrong, objective="score") -> None:
-    """The solve stops before the layer is stored, and loses nothing."""
-    options = functools.partial(SolveOptions, objective=objective)
-    with monkeypatch.context() as patch:
-        patch.setattr(module, name, wrong)
-        # Every board is in the sample.
-        patch.setattr(self_check, "FORWARD_CHECK_NS", 1e-3)
-        patch.setattr(self_check, "BACKWARD_CHECK_NS", 1e-3)
-        with pytest.raises(SelfCheckFailed, match=r"age 20, board .* tries again"):
-            solve("2x2", tmp_path / "s", options())
-    assert verify(Store(tmp_path / "s"), level="full").problems == []
-    solve("2x2", tmp_path / "s", options(check=1.0))
-    solve("2x2", tmp_path / "plain", options(check=0.0))
-    assert solution_bytes(tmp_path / "s") == solution_bytes(tmp_path / "plain")

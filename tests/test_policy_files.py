@@ -228,6 +228,8 @@ def test_any_lost_file_is_made_again(packed, tmp_path, name, reach):
 def test_a_table_is_played(packed, tmp_path):
     """`play` and `simulate` need actions alone; what needs values says that they are not there."""
     path = packed("2x3")
+    with open_solution(path) as policy:
+        assert policy.ages == list(range(4, 254, 2))
     result = run("play", path, "--auto", "--seed", "1", "--delay", "0")
     assert result.exit_code == 0, result.output
     assert "to come" not in result.stdout
