@@ -65,4 +65,5 @@ def _state(report: dict[str, Any], has_values: bool) -> str:
         return "Finished."
     if report["max_age"] < report["top_age"]:
         return f"Forward pass: enumerated to age {report['max_age']} of {report['top_age']}."
-    return "Enumerated; values not finished." if has_values else "Enumerated; no values yet."
+    what = "actions" if report["keep"] == "policy" else "values"
+    return f"Enumerated; {what} not finished." if has_values else f"Enumerated; no {what} yet."

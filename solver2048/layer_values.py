@@ -107,7 +107,7 @@ def no_values(store: Store) -> NotSolved:
     """The error of what needs values where a policy table lies."""
     return NotSolved(
         f"{store.location} is a policy table: it holds the best actions and no values "
-        "(query, play, simulate and verify work with it)"
+        "(status, counts, query, play, simulate, verify and repair work with it)"
     )
 
 

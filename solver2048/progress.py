@@ -97,7 +97,7 @@ class Progress:
         if self._states:
             status += f"{self._states / max(elapsed, 1e-9) / 1e6:.1f} M states/s, "
         status += f"{peak_memory_bytes() / 1e6:,.0f} MB"
-        # The first layers are all overhead: an estimate from them would say years.
-        if elapsed < 2.0 or self._done < 1e-6 * self._total:
+        # The first layers are all compiling and overhead: an estimate from them would say years.
+        if elapsed < 2.0 or (self._done < 0.01 * self._total and elapsed < 30.0):
             return status
         return f"{status}, {duration(max(left, 0.0))} left"
