@@ -244,8 +244,7 @@ def measure_down(sets: LayerSets, ages: list[int], end: int, rng) -> None:
 def potentials_of(problem: Problem, index: LayerIndex, states: NDArray) -> NDArray[np.float64]:
     """``w`` where all that is left of a game is worth nothing."""
     codes = member_boards(problem.shape, index, states[::2].copy())
-    potentials = np.zeros(1 << 16)
-    potentials[build_tables(problem.shape).rows] = problem.objective.potentials(problem.shape)
+    potentials = problem.objective.row_potentials(problem.shape)
     mask = np.uint64(0xFFFF)
     return sum(potentials[codes >> np.uint64(shift) & mask] for shift in (0, 16, 32))
 

@@ -61,6 +61,7 @@ class Descent:
         self._check = SelfCheck(sets.shape, options.check, workers.num_threads)
         self._window = _read_window(sets, store, keeper.kind)
         self._last_checkpoint = time.monotonic()
+        self._works = {counts.age: layer_work(counts) for counts in sets.counts()}
         self.starts: dict[int, float] = {}
 
     def run(self, lowest: Band) -> None:
@@ -70,7 +71,6 @@ class Descent:
         bands = [band for band in reversed(sets.bands) if lowest.first <= band.first < below]
         if not bands:
             return
-        self._works = {counts.age: layer_work(counts) for counts in sets.counts()}
         left = sum(work for age, work in self._works.items() if age < below)
         self._log.begin("backward", left, sum(self._works.values()))
         with (

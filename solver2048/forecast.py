@@ -15,12 +15,11 @@ from .files import format_size
 from .footprint import Footprint
 from .options import CHECKPOINT_SECONDS
 from .rates import Rates
+from .store import SPARE_BYTES
 
 Floats = NDArray[np.float64]
 
 NUM_ROWS = 16
-SPARE_BYTES = 64e6
-"""Free disk space that every band must leave over."""
 RESULT_BYTES = 1e6
 
 
@@ -104,7 +103,7 @@ class Forecast:
         self.scratch = SPARE_BYTES + (2 * footprint.states_pair.max() if is_long else 0.0)
 
     def seconds(self) -> dict[str, float]:
-        """Seconds of each pass where all is kept."""
+        """Seconds of each pass, nothing enumerated twice."""
         passes = {"forward": float(self.forward.sum())}
         if self.has_values:
             passes["backward"] = float(self.backward.sum())

@@ -17,7 +17,9 @@ from .location import check_directory
 
 NAME = "lock"
 SOLUTION_NAME = "solution.json"
-KINDS = ("sets", "values", "policy")
+OBJECTIVE_ROOTS = ("values", "policy")
+"""Directories of the kinds of which each objective has one."""
+KINDS = ("sets", *OBJECTIVE_ROOTS)
 OURS_BEFORE_A_SOLUTION = {NAME, "scratch"}
 """What may be in a directory that holds no solution yet."""
 

@@ -10,12 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .bands import slots_per_age
-from .kernels.policy import (
-    NUM_PATTERNS,
-    NUM_WEIGHTS,
-    encode_actions,
-    learn,
-)
+from .kernels.policy import NUM_PATTERNS, NUM_WEIGHTS, encode_actions, learn
 from .kernels.slots import lesser_into
 from .layer import Band
 from .layer_index import LayerIndex, member_boards, transposition
@@ -61,9 +56,8 @@ def stored_boards(
     """
     boards, slots = np.empty_like(codes), np.empty_like(codes)
     is_turned = np.empty(len(codes), dtype=bool)
-    lesser_into(
-        build_tables(shape), index, *transposition(shape), codes, boards, slots, is_turned
-    )  # fmt: skip
+    tables = build_tables(shape)
+    lesser_into(tables, index, *transposition(shape), codes, boards, slots, is_turned)
     return boards, slots, is_turned
 
 
@@ -92,15 +86,12 @@ def map_members(
     """
     bitmap = ranks[::2].copy()
     chunks = member_chunks(ranks)
-    results: list[Any] = [None] * len(chunks)
 
-    def run(first: np.uint64, last: np.uint64) -> None:
-        for number in range(int(first), int(last)):
-            start, stop, place = chunks[number]
-            results[number] = task(member_boards(shape, index, bitmap, start, stop), place)
+    def run(number: int, _: int) -> Any:
+        start, stop, place = chunks[number]
+        return task(member_boards(shape, index, bitmap, start, stop), place)
 
-    workers.run((len(chunks), run), min_range=1)
-    return results
+    return workers.run_pieces(len(chunks), 1, run)
 
 
 @dataclass(frozen=True)

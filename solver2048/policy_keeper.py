@@ -65,15 +65,14 @@ def best_actions(
     """
     shape, index = problem.shape, layer.index
     tables = build_tables(shape)
-    row_potentials = np.zeros(1 << 16)
-    row_potentials[tables.rows] = problem.objective.potentials(shape)
+    potentials = problem.objective.row_potentials(shape)
     allowance = problem.objective.arithmetic_allowance(shape)
     masks = np.empty(int(layer.states[-1]), dtype=np.uint8)
 
     def choose(codes: NDArray[np.uint64], place: slice) -> None:
         moved = np.empty((len(codes), 4), dtype=np.uint64)
         optimal_actions_into(
-            tables, index, row_potentials, allowance, afterstates.states, afterstates.values,
+            tables, index, potentials, allowance, afterstates.states, afterstates.values,
             codes, moved, np.empty_like(moved), np.empty(4), masks[place],
         )  # fmt: skip
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NoReturn
 
 import numpy as np
@@ -17,6 +16,7 @@ from .policy import PolicyTable
 from .questions import Packed, as_tiles, order_by_age, pack_board, pack_tiles, refuse_first
 from .shape import ACTIONS, TRANSPOSED_ACTIONS
 from .solution import Solution
+from .workers import Workers
 
 UNKNOWN = -2
 """In place of the number of an action: the table shows that it has none."""
@@ -99,7 +99,10 @@ class Policy(Solution):
         order, stops = order_by_age(packed, self.shape)
         numbers = np.full(len(packed.codes), UNKNOWN, dtype=np.int8)
 
-        def look_up(half: int) -> None:
+        halves = np.flatnonzero(np.diff(stops, prepend=0)).tolist()
+
+        def look_up(number: int, _: int) -> None:
+            half = halves[number]
             group = order[stops[half - 1] : stops[half]]
             try:
                 actions = self.table.actions(2 * half, packed.codes[group])
@@ -109,13 +112,8 @@ class Policy(Solution):
                 return
             numbers[group] = self._numbers[actions]
 
-        halves = np.flatnonzero(np.diff(stops, prepend=0)).tolist()
-        if threads == 1:
-            for half in halves:
-                look_up(half)
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(look_up, halves))
+        with Workers(threads) as workers:
+            workers.run_pieces(len(halves), 1, look_up)
         return numbers
 
     def _refuse(self, code: np.uint64) -> NoReturn:

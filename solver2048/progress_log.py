@@ -31,6 +31,7 @@ from types import TracebackType
 from typing import Any
 
 from .files import directory_size, free_bytes
+from .lock import OBJECTIVE_ROOTS
 from .progress import peak_memory_bytes
 
 NAME = "progress.jsonl"
@@ -215,7 +216,7 @@ class _DiskUse:
         if is_new or time.monotonic() - self._looked >= DISK_SECONDS:
             self._looked = time.monotonic()
             bands = [p.parent for p in self._path.glob("sets/*/manifest.json")]
-            for kinds in ("values", "policy"):
+            for kinds in OBJECTIVE_ROOTS:
                 bands += [p.parent for p in self._path.glob(f"{kinds}/*/*/manifest.json")]
             for band in bands:
                 if band not in self._sizes:

@@ -25,15 +25,13 @@ from .files import (
     write_file,
 )
 from .location import Location, check_directory, is_url
-from .lock import SOLUTION_NAME
+from .lock import OBJECTIVE_ROOTS, SOLUTION_NAME
 from .remote import RemoteLocation
 
 FORMAT = "solver2048 solution"
 FORMAT_VERSION = 1
 
 SETS = "sets"
-OBJECTIVE_ROOTS = ("values", "policy")
-"""Directories of the kinds of which each objective has one."""
 OBJECTIVE, RESULT = "objective.json", "result.json"
 QUARANTINE = "quarantine"
 

@@ -13,8 +13,8 @@ from .files import parse_record, read_file
 from .findings import Findings
 from .kept_records import COUNTS, record_name
 from .layer_sets import stored_shape
-from .lock import SOLUTION_NAME
-from .records import OBJECTIVE, OBJECTIVE_ROOTS, RESULT, SETS
+from .lock import OBJECTIVE_ROOTS, SOLUTION_NAME
+from .records import OBJECTIVE, RESULT, SETS
 from .store import Store
 
 

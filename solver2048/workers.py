@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import os
 from collections import deque
@@ -89,8 +88,9 @@ class Workers:
         """Results of a task over pieces ``[start, stop)`` of a fixed size, in order."""
         results: list[Any] = [None] * -(-length // size)
 
-        def run(number: int, *_: object) -> None:
-            results[number] = task(number * size, min((number + 1) * size, length))
+        def run(first: np.uint64, last: np.uint64) -> None:
+            for number in range(int(first), int(last)):
+                results[number] = task(number * size, min((number + 1) * size, length))
 
-        self.run(*((1, functools.partial(run, number)) for number in range(len(results))))
+        self.run((len(results), run), min_range=1)
         return results

@@ -288,6 +288,17 @@ def is_terminal(tables, code):
     return True
 
 
+@inlined
+def move_all(tables, code, moved):
+    """Fill `moved`, uint64[4], with a packed board after each action; itself if illegal."""
+    row0 = code >> ROW0_SHIFT
+    row1 = code >> ROW1_SHIFT & ROW_MASK
+    row2 = code & ROW_MASK
+    for direction in range(TWO):
+        moved[direction] = vertical_move(tables, row0, row1, row2, direction)
+        moved[TWO + direction] = horizontal_move(tables, row0, row1, row2, direction)
+
+
 @kernel
 def moves_into(tables, potentials, codes, moved, rewards):
     """All four moves of boards: up, down, left, right of the packed board.
@@ -298,14 +309,8 @@ def moves_into(tables, potentials, codes, moved, rewards):
     rewards : float64[n, 4]
     """
     for i in range(len(codes)):
-        code = codes[i]
-        row0 = code >> ROW0_SHIFT
-        row1 = code >> ROW1_SHIFT & ROW_MASK
-        row2 = code & ROW_MASK
-        for direction in range(TWO):
-            moved[i, direction] = vertical_move(tables, row0, row1, row2, direction)
-            moved[i, TWO + direction] = horizontal_move(tables, row0, row1, row2, direction)
-        before = board_potential(tables, potentials, code)
+        move_all(tables, codes[i], moved[i])
+        before = board_potential(tables, potentials, codes[i])
         for action in range(FOUR):
             rewards[i, action] = board_potential(tables, potentials, moved[i, action]) - before
 

@@ -22,7 +22,7 @@ from elias_fano.jit import inlined, kernel
 from elias_fano.ranked import rank_at
 
 from ..tables import MIRROR_SHIFT, RANK_MASK
-from .moves import board_potential, horizontal_move, moved_board, row_ordinal, vertical_move
+from .moves import board_potential, move_all, moved_board, row_ordinal
 from .slots import (
     CELL_MASK,
     ROW0_SHIFT,
@@ -119,13 +119,7 @@ def optimal_actions_into(
     codes : uint64[n]; moved, places, worths : scratch, uint64[n, 4] twice and float64[4]
     """
     for i in range(len(codes)):
-        code = codes[i]
-        row0 = code >> ROW0_SHIFT
-        row1 = code >> ROW1_SHIFT & ROW_MASK
-        row2 = code & ROW_MASK
-        for direction in range(TWO):
-            moved[i, direction] = vertical_move(tables, row0, row1, row2, direction)
-            moved[i, TWO + direction] = horizontal_move(tables, row0, row1, row2, direction)
+        move_all(tables, codes[i], moved[i])
         for action in range(4):
             # Of an illegal move the slot is one all the same, and its value is not looked at.
             places[i, action] = canonical_code_slot(tables, index, moved[i, action])
