@@ -22,14 +22,6 @@ def pytest_report_header() -> str:
     return f"reference files {found} {SHARED.name}"
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _no_waiting_for_the_disk():
-    """Processes are killed in tests, and calls fail; no power does."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda _: None)
-        yield
-
-
 @pytest.fixture(scope="session")
 def shared_file():
     """A reference file by name; the test is skipped where there are none."""

@@ -124,7 +124,7 @@ def test_layers_come_back(name, age, kind, rng, monkeypatch):
         assert np.array_equal(kept.of_boards(age, codes), stored.decode())
 
 
-@pytest.mark.parametrize("name", ["2x2", "2x3", "2x4", pytest.param("3x3", marks=pytest.mark.full)])
+@pytest.mark.parametrize("name", ["2x2", "2x3", "2x4", "3x3"])
 def test_the_same_solution_with_either_ids(name, solved):
     paths = [solved(name), solved(name, ids="radix")]
     stores = [Store(path) for path in paths]

@@ -246,6 +246,9 @@ def test_stats_command(solved, tmp_path):
     assert run("stats").exit_code == 2
     assert run("stats", tmp_path / "nowhere").exit_code == 6
     solve("2x2", tmp_path / "policy", SolveOptions(keep="policy"))
+    facts = {"shape": "2x2", "rules": "2048", "spawn4": 0.1, "ids": "index"}
+    Store(tmp_path / "bare").create(facts)
+    assert "no sets and no counts" in run("stats", tmp_path / "bare").stderr
     assert "is a policy table" in run("stats", tmp_path / "policy").stderr
     solve("2x2", tmp_path / "tile", SolveOptions(objective="tile:8"))
     assert "there are values for tile:8" in run("stats", tmp_path / "tile").stderr
