@@ -101,9 +101,9 @@ def wait_for_values(page):
 
 
 def wait_for_move(page, before):
-    """The board has changed, has its new tile and its values."""
+    """The board has changed, its tiles have come to rest, its values are there."""
     until(page, "old => location.hash !== old", arg=before)
-    page.wait_for_timeout(400)
+    until(page, "document.querySelector('.tile.spawned') !== null")
     wait_for_values(page)
 
 
@@ -244,8 +244,8 @@ def test_wrong_input_is_said_clearly(open_page):
     for text, code, message in WRONG:
         page.get_by_label("Board as text").fill(text)
         page.get_by_role("button", name="Use").click()
+        page.wait_for_selector(f'[data-show="notice"]:has-text("{message}")')
         assert is_noted(page, code)
-        assert message in shown(page, "notice")
         assert message in page.locator("#announcer").inner_text()
         shoot(page, f"wrong-{code}")
     assert board_of(page)[0] == [512, 512, 512, 0]
@@ -271,8 +271,8 @@ def test_a_permalink_survives_reloading_and_sharing(open_page):
     assert board_of(other) == rows
     assert value in ("–", shown(other, "value"))
     other.evaluate("location.hash = '#s=2x3&b=2,2,0/0,0,4'")
-    wait_for_values(other)
     until(other, "document.querySelectorAll('.cell').length === 6")
+    wait_for_values(other)
     assert board_of(other) == [[2, 2, 0], [0, 0, 4]]
     broken = open_page("#s=2x4&b=%22><script>alert(1)</script>")
     assert is_noted(broken, "malformed_board")

@@ -24,6 +24,7 @@ let meta = null; // of the solution that is asked
 let game = null;
 let isEditing = false;
 let misread = null; // why the text last given is no board
+let reading = 0; // counts texts and new positions: an answer that comes late is for neither
 
 // --- the position ------------------------------------------------------------------------------
 
@@ -32,6 +33,7 @@ function begin(rows, answer = null) {
   game = new Game(rows);
   game.current.answer = answer;
   misread = null;
+  reading++;
   boardView.show(rows);
   arrive();
 }
@@ -135,7 +137,9 @@ function setUp(rows) {
 }
 
 async function readText(text) {
+  const turn = ++reading;
   const answer = await askBoard(meta.name, text);
+  if (turn !== reading) return;
   const rows = answer.board ?? answer.error?.board;
   if (rows) {
     begin(rows, answer);
@@ -242,11 +246,13 @@ async function openAddress() {
   picker.value = meta.name;
   const text = named.get("b");
   if (text === null) return newGame();
+  setEditing(false);
   if (!game || game.current.rows.length * game.current.rows[0].length !== meta.rows * meta.columns) {
     game = new Game(emptyBoard(meta.rows, meta.columns));
+    misread = null;
     boardView.show(game.rows);
+    refresh();
   }
-  setEditing(false);
   await readText(text);
 }
 

@@ -86,7 +86,7 @@ export class ValuesView {
 
   #notice(error, game) {
     const notice = this.find("notice");
-    const isGameOver = !error && !game.isWaitingForSpawn && isOver(game.current.rows);
+    const isGameOver = game.current.answer && !error && !game.isWaitingForSpawn && isOver(game.current.rows);
     notice.hidden = !error && !isGameOver;
     notice.dataset.code = error ? error.code : isGameOver ? "game_over" : "";
     if (notice.hidden) return;
