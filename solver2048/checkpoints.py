@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ class Checkpoint:
         self._places = [scratch / f"{name}{suffix}" for suffix in ("", ".new", ".old")]
         self._identity = identity
 
-    def write(self, arrays: dict[int, NDArray[np.float64]]) -> None:
+    def write(self, arrays: Mapping[int, NDArray[Any]]) -> None:
         """Replace it. Raises NoSpace."""
         target, new, old = self._places
         try:
@@ -47,7 +48,7 @@ class Checkpoint:
                 f"no checkpoint: {error.strerror or error}; all bands before are safe"
             ) from error
 
-    def read(self) -> dict[int, NDArray[np.float64]]:
+    def read(self) -> dict[int, NDArray[Any]]:
         """Its arrays, empty if there is none, or a damaged or another one."""
         for directory in self._places:
             try:

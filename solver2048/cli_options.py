@@ -12,5 +12,12 @@ objective_option = click.option(
 threads_option = click.option(
     "--threads", type=int, help="Number of threads.  [default: all processors]"
 )
+memory_option = click.option(
+    "--memory", metavar="BYTES",
+    help="Bound, such as 20GiB.  [default: the machine's, less a margin]",
+)  # fmt: skip
+force_option = click.option(
+    "--force", is_flag=True, help="Go on even if it is forecast not to fit."
+)
 quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

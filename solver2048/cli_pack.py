@@ -7,7 +7,15 @@ import os
 import click
 
 from .cli_command import Command
-from .cli_options import json_option, objective_option, path_argument, quiet_option, threads_option
+from .cli_options import (
+    force_option,
+    json_option,
+    memory_option,
+    objective_option,
+    path_argument,
+    quiet_option,
+    threads_option,
+)
 from .cli_results import print_report
 from .options import EVERY_STATE, REACHES
 
@@ -25,29 +33,36 @@ solver2048 pack policies/3x3 --policy --reach optimal --out policies/met"""
               help="optimal: only states that optimal play meets from a random start.")  # fmt: skip
 @objective_option
 @threads_option
+@memory_option
+@force_option
 @quiet_option
 @json_option
 def pack(path: str, is_policy: bool, out: str, reach: str, objective: str, threads: int | None,
-         quiet: bool, as_json: bool) -> None:  # fmt: skip
+         memory: str | None, force: bool, quiet: bool, as_json: bool) -> None:  # fmt: skip
     """Pack the solution PATH, all sets of which are needed, into a smaller table.
 
     Actions are chosen again from values in float64, computed as in a solve. With --reach optimal
     PATH may be a policy table.
     """
+    from .amounts import parse_bytes
     from .errors import SolutionDamaged
     from .lock import DirectoryLock, check_source
-    from .options import check_threads
+    from .options import SolveOptions, check_threads
 
     check_threads(threads)
+    options = SolveOptions(
+        objective=objective,
+        threads=threads,
+        memory_bytes=parse_bytes(memory) if memory else None,
+        force=force,
+        show_progress=not quiet,
+    )
     check_source(path, out)
     with DirectoryLock(out) as lock:
         from .pack import pack_policy
 
         try:
-            has_worked = pack_policy(
-                path, out, objective=objective, reach=reach, threads=threads,
-                show_progress=not quiet, lock=lock,
-            )  # fmt: skip
+            has_worked = pack_policy(path, out, options, reach=reach, lock=lock)
         except SolutionDamaged as error:
             # Of the table it is records alone that are read, and their errors say where they are.
             if os.path.join(out, "") in str(error):

@@ -5,7 +5,14 @@ from __future__ import annotations
 import click
 
 from .cli_command import Command
-from .cli_options import json_option, objective_option, quiet_option, threads_option
+from .cli_options import (
+    force_option,
+    json_option,
+    memory_option,
+    objective_option,
+    quiet_option,
+    threads_option,
+)
 from .cli_results import print_report
 from .options import DEFAULT_CHECK, KEEPS
 
@@ -29,9 +36,8 @@ from .options import DEFAULT_CHECK, KEEPS
               help="What sets hold; radix: the paper's IDs.  [default: index]")  # fmt: skip
 @click.option("--expect-counts", type=click.Path(), metavar="FILE",
               help="Compare the states of every age with a file of 'age count' lines.")  # fmt: skip
-@click.option("--memory", metavar="BYTES",
-              help="Bound, such as 20GiB.  [default: the machine's, less a margin]")  # fmt: skip
-@click.option("--force", is_flag=True, help="Go on even if it is forecast not to fit.")
+@memory_option
+@force_option
 @click.option("--keep", type=click.Choice(KEEPS),
               help="What stays; start: no sets, no values, but those of the start boards, and "
               "counts; policy: the best actions alone.  [default: solution]")  # fmt: skip

@@ -36,7 +36,7 @@ class SolveOptions:
     overlaps : whether bands are read and written beside the one computed; off where memory is short
     keep : one of `KEEPS`; disk : bytes that sets and checkpoints may take where no sets are kept
     check : share of the time that goes into computing samples of every layer again
-    checkpoint_seconds : between two checkpoints of a backward pass
+    checkpoint_seconds : between two checkpoints of a pass downward, or over what is met
     """
 
     objective: str = "score"

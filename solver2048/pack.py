@@ -6,8 +6,10 @@ table's scratch meanwhile.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 
+from .age_counts import count_ages
 from .backward import Problem
 from .backward_pass import backward_pass
 from .bands import bands_of
@@ -15,10 +17,13 @@ from .errors import NoSolution, NotSolved, SolutionDamaged, UsageError
 from .kept_records import keep_counts
 from .layer_sets import LayerSets, stored_problem, stored_shape
 from .lock import DirectoryLock, check_source
-from .options import EVERY_STATE, REACHES, STATES_MET, SolveOptions
+from .options import EVERY_STATE, REACHES, SolveOptions
+from .outlook import check_pack_fits
 from .policy import PolicyTable
 from .policy_keeper import PolicyKeeper
 from .policy_reach import is_reached, reach_pass
+from .progress_log import PassLog, ProgressLog
+from .records import COMPLETE
 from .store import Store
 from .workers import Workers
 
@@ -26,28 +31,34 @@ from .workers import Workers
 def pack_policy(
     path: str | os.PathLike[str],
     out: str | os.PathLike[str],
+    options: SolveOptions | None = None,
     *,
-    objective: str = "score",
     reach: str = EVERY_STATE,
-    threads: int | None = None,
-    show_progress: bool = False,
     lock: DirectoryLock | None = None,
 ) -> bool:
     """Make a policy table in `out`, or go on with one that was stopped.
 
     path : a solution, of which all sets are needed, or, for `reach` "optimal", a policy table
+    options : as those of a solve; what the solution has settled is not read
+    A table that is forecast not to fit the disk or `memory_bytes` raises NoSpace, unless `force`.
     Returns whether there was anything to do. Raises the errors of `solver2048.errors`.
     """
+    options = options or SolveOptions()
     if reach not in REACHES:
         raise UsageError(f"reach {reach!r} is none of {', '.join(REACHES)}")
     check_source(path, out)
     source, store = Store(path), Store(out)
-    problem = stored_problem(source, objective)
-    options = SolveOptions(objective=objective, threads=threads, show_progress=show_progress)
-    with lock or DirectoryLock(out), Workers(threads) as workers:
+    problem = stored_problem(source, options.objective)
+    kind = problem.objective.policy_kind
+    with lock or DirectoryLock(out):
         _check_complete(source, problem, reach)
+        counts = count_ages(problem.shape, enumerated=LayerSets(source).counts())
+        outlook = check_pack_fits(source, store, kind, counts, reach, options)
+        options = dataclasses.replace(options, overlaps=outlook.overlaps)
+        _begin(source, store, reach)
         pack = _pack_all if reach == EVERY_STATE else _pack_met
-        return pack(source, store, problem, options, workers)
+        with ProgressLog(store.path, outlook.seconds) as log, Workers(options.threads) as workers:
+            return pack(source, store, problem, options, workers, log)
 
 
 def _check_complete(source: Store, problem: Problem, reach: str) -> None:
@@ -65,40 +76,42 @@ def _check_complete(source: Store, problem: Problem, reach: str) -> None:
 
 
 def _pack_all(
-    source: Store, store: Store, problem: Problem, options: SolveOptions, workers: Workers
-) -> bool:
+    source: Store, store: Store, problem: Problem, options: SolveOptions, workers: Workers,
+    log: PassLog,
+) -> bool:  # fmt: skip
     """Make the table of all states of a solution; returns whether there was anything to do."""
-    _begin(source, store, EVERY_STATE)
-    return backward_pass(store, PolicyKeeper(problem), options, workers, source=source)
+    return backward_pass(store, PolicyKeeper(problem), options, workers, source=source, log=log)
 
 
 def _pack_met(
-    source: Store, store: Store, problem: Problem, options: SolveOptions, workers: Workers
-) -> bool:
+    source: Store, store: Store, problem: Problem, options: SolveOptions, workers: Workers,
+    log: PassLog,
+) -> bool:  # fmt: skip
     """Make the table of the states that optimal play meets, from the one of all states."""
-    _begin(source, store, STATES_MET)
     has_worked = not is_reached(store, problem)
     if has_worked:
         complete = source
         if source.keep != "policy":
-            complete = Store(store.path / "scratch" / "complete")
-            _pack_all(source, complete, problem, options, workers)
-        _reach(complete, store, problem, options, workers)
-    store.discard("scratch/complete")
+            complete = Store(store.path / COMPLETE)
+            _begin(source, complete, EVERY_STATE)
+            _pack_all(source, complete, problem, options, workers, log)
+        _reach(complete, store, problem, options, workers, log)
+    store.discard(COMPLETE)
     return store.finish_kind(problem.objective.policy_kind, bands_of(problem.shape)) or has_worked
 
 
 def _reach(
-    complete: Store, store: Store, problem: Problem, options: SolveOptions, workers: Workers
-) -> None:
+    complete: Store, store: Store, problem: Problem, options: SolveOptions, workers: Workers,
+    log: PassLog,
+) -> None:  # fmt: skip
     """Store what a complete table says of the states met; one in scratch goes if it is damaged."""
     try:
         table = PolicyTable(complete, problem.shape, problem.objective)
-        reach_pass(table, store, options, workers)
+        reach_pass(table, store, options, workers, log)
     except SolutionDamaged as error:
         if not complete.path.is_relative_to(store.path):
             raise
-        store.discard("scratch/complete")
+        store.discard(COMPLETE)
         raise SolutionDamaged(f"{error}; it is removed, the same command makes it again") from None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,19 +13,23 @@ from numpy.typing import NDArray
 from elias_fano.bits import empty_bitmap
 from elias_fano.ranked import rank_bitmap
 
-from .background import BackgroundWriter
+from .background import BackgroundWriter, RunTimer
 from .backward import Problem
 from .bands import bands_of
+from .descent import layer_work
 from .errors import SolutionDamaged
-from .forward import AfterstateLayer, mark_states, slide
+from .forward import START_AGES, AfterstateLayer, mark_states, slide
 from .kernels.policy import NO_ACTION, NOT_STORED, mark_policy_moves
+from .layer import Band
 from .layer_index import build_layer_index, member_boards, transposed_boards
+from .layer_sets import LayerSets
 from .options import STATES_MET, SolveOptions
 from .policy import PolicyTable
 from .policy_bands import PolicyBandBuilder, member_chunks
 from .progress import Progress
+from .progress_log import NO_LOG, REACH, PassLog
 from .records import RESULT
-from .shape import TRANSPOSED_ACTIONS
+from .shape import TRANSPOSED_ACTIONS, Shape
 from .store import Store
 from .tables import build_tables
 from .workers import Workers
@@ -45,12 +50,18 @@ class ReachedLayer:
     actions: NDArray[np.uint8]
 
 
-def reached_layers(table: PolicyTable, workers: Workers) -> Iterator[ReachedLayer]:
-    """All ages upward. Raises SolutionDamaged where a state is met for which there is no action."""
+def reached_layers(
+    table: PolicyTable, workers: Workers, window: dict[int, AfterstateLayer]
+) -> Iterator[ReachedLayer]:
+    """All ages above a window, upward; the first is 4 where that is empty.
+
+    window : afterstates met at the two ages below, by age; it moves along
+    Raises SolutionDamaged where a state is met for which there is no action.
+    """
     shape = table.shape
     tables = build_tables(shape)
-    window: dict[int, AfterstateLayer] = {}
-    for age in range(4, shape.top_age + 1, 2):
+    first = max(window, default=min(START_AGES.values()) - 2) + 2
+    for age in range(first, shape.top_age + 1, 2):
         index = build_layer_index(shape, age)
         states = mark_states(shape, index, window, workers)
         ranks = rank_bitmap(states)
@@ -78,32 +89,72 @@ def is_reached(store: Store, problem: Problem) -> bool:
     return is_stored and store.is_finished(kind)
 
 
-def reach_pass(table: PolicyTable, store: Store, options: SolveOptions, workers: Workers) -> None:
+def reach_pass(
+    table: PolicyTable,
+    store: Store,
+    options: SolveOptions,
+    workers: Workers,
+    log: PassLog = NO_LOG,
+) -> None:
     """Store the actions of the states alone that a complete policy meets.
 
-    Begins anew where it was stopped, but writes no finished band again.
+    Goes on from the last checkpoint, and begins anew without one; no finished band is written
+    again.
     """
     kind, shape = table.kind, table.shape
-    bands = bands_of(shape)
-    layers = reached_layers(table, workers)
+    window = _read_window(store, kind, shape)
+    bands = [band for band in bands_of(shape) if band.first > max(window, default=0)]
+    works = {counts.age: layer_work(counts) for counts in LayerSets(store).counts()}
+    left = sum(works[age] for band in bands for age in band.ages)
+    log.begin(REACH, left, sum(works.values()))
     with (
-        Progress(f"{shape.name} reach", len(bands), enabled=options.show_progress) as progress,
+        RunTimer(store, f"{table.objective.directory}_reach_seconds") as timer,
+        Progress(
+            f"{shape.name} reach", left, enabled=options.show_progress, on_layer=log.advance
+        ) as progress,
         BackgroundWriter() as writer,
     ):
+        layers = reached_layers(table, workers, window)
+        last_checkpoint = time.monotonic()
         for band in bands:
-            reached = [next(layers) for _ in band.ages]
-            num_members = {layer.age: len(layer.actions) for layer in reached}
+            reached = []
+            for age in band.ages:
+                reached.append(next(layers))
+                progress.advance(age, works[age], len(reached[-1].actions))
             if not store.is_done(kind, band):
-                builder = PolicyBandBuilder(shape, band, num_members)
-                for layer in reached:
-                    masks = _masks(layer.actions)
-                    builder.add(table.index(layer.age), layer.states, masks, workers)
+                builder = _build_band(table, band, reached, workers)
                 writer.submit(functools.partial(builder.commit, store, kind, workers))
-            progress.advance(band.last, 1, sum(num_members.values()))
+            if time.monotonic() - last_checkpoint >= options.checkpoint_seconds:
+                writer.finish()
+                store.checkpoint(kind).write({age: of.afterstates for age, of in window.items()})
+                last_checkpoint = time.monotonic()
+                log.saved(band.last)
+            timer.save()
+        writer.finish()
     result = {**(table.result or {}), "identity": store.kind_identity(kind)}
     result.pop("sha256", None)
     store.write_record(f"{kind}/{RESULT}", result)
+    store.checkpoint(kind).drop()
 
 
-def _masks(actions: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    return np.where(actions < NO_ACTION, 1 << (actions & 3), 0).astype(np.uint8)
+def _read_window(store: Store, kind: str, shape: Shape) -> dict[int, AfterstateLayer]:
+    """The window of a pass that was stopped; empty where a band below it is not stored."""
+    checkpoint = store.checkpoint(kind).read()
+    below = [band for band in bands_of(shape) if band.first <= max(checkpoint, default=0)]
+    if not all(store.is_done(kind, band) for band in below):
+        return {}
+    return {
+        age: AfterstateLayer(build_layer_index(shape, age), checkpoint[age])
+        for age in sorted(checkpoint)
+    }
+
+
+def _build_band(
+    table: PolicyTable, band: Band, reached: list[ReachedLayer], workers: Workers
+) -> PolicyBandBuilder:
+    num_members = {layer.age: len(layer.actions) for layer in reached}
+    builder = PolicyBandBuilder(table.shape, band, num_members)
+    for layer in reached:
+        masks = np.where(layer.actions < NO_ACTION, 1 << (layer.actions & 3), 0).astype(np.uint8)
+        builder.add(table.index(layer.age), layer.states, masks, workers)
+    return builder

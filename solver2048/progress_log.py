@@ -4,7 +4,8 @@ No part of the solution, and nothing depends on it. A line has `time`, `event` (
 end), `process`, and once a pass runs:
 
     pass, age                  ages go up in the forward pass and down in the backward pass;
-                               "forward again" where no sets are kept
+                               "forward again" where no sets are kept; "reach", upward, over
+                               the states that optimal play meets
     states, states_per_second  of this run of the pass
     pass_fraction, fraction    of the forecast work of the pass, and of the whole solve
     eta_seconds                for all that is left, null before anything is known
@@ -37,6 +38,8 @@ from .progress import peak_memory_bytes
 NAME = "progress.jsonl"
 AGAIN = "forward again"
 """The pass that enumerates what was dropped."""
+REACH = "reach"
+"""The pass over the states that optimal play meets."""
 LINE_SECONDS = 1.0
 DISK_SECONDS = 10.0
 TAIL_BYTES = 1 << 16

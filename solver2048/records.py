@@ -34,6 +34,8 @@ FORMAT_VERSION = 1
 SETS = "sets"
 OBJECTIVE, RESULT = "objective.json", "result.json"
 QUARANTINE = "quarantine"
+COMPLETE = "scratch/complete"
+"""Where the complete policy lies that one of the states met is made from, if it is not kept."""
 
 
 class Records:

@@ -38,6 +38,7 @@ def make_report(sets: LayerSets, objective: Objective) -> dict[str, Any]:
         "forward_seconds": run.get("forward_seconds"),
         "again_seconds": run.get("again_seconds"),
         "backward_seconds": run.get(f"{objective.directory}_backward_seconds"),
+        "reach_seconds": run.get(f"{objective.directory}_reach_seconds"),
         "peak_memory_bytes": run.get("peak_memory_bytes"),
         **_set_sizes(sets),
     }

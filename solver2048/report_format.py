@@ -72,7 +72,7 @@ def _published(figure: dict[str, Any] | None) -> str:
 def _times(report: dict[str, Any]) -> Iterator[str]:
     times = [
         f"{name} {duration(report[f'{name}_seconds'])}"
-        for name in ("forward", "again", "backward")
+        for name in ("forward", "again", "backward", "reach")
         if report[f"{name}_seconds"] is not None
     ]
     if report["peak_memory_bytes"]:

@@ -121,7 +121,7 @@ def packed(solved, tmp_path_factory):
     def table(shape):
         if shape not in done:
             done[shape] = tmp_path_factory.mktemp("policy") / shape
-            assert pack_policy(solved(shape), done[shape], threads=1)
+            assert pack_policy(solved(shape), done[shape], SolveOptions(threads=1))
         return done[shape]
 
     return table

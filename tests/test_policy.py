@@ -7,7 +7,7 @@ import pytest
 from naive import NaiveSolution, images
 
 from elias_fano.ranked import rank_bitmap
-from solver2048 import ACTIONS, open_solution
+from solver2048 import ACTIONS, SolveOptions, open_solution
 from solver2048.board import pack_boards, unpack_boards
 from solver2048.forward import AfterstateLayer, enumerate_layer
 from solver2048.kernels.moves import moves_into
@@ -100,7 +100,7 @@ def test_a_policy_that_fails_is_worth_nothing():
 
 def test_objectives_of_tiles(solved, tmp_path):
     path = solved("2x3", objective="tile:64")
-    pack_policy(path, tmp_path / "p", objective="tile:64", threads=1)
+    pack_policy(path, tmp_path / "p", SolveOptions(objective="tile:64", threads=1))
     with (
         open_solution(tmp_path / "p", "tile:64") as policy,
         open_solution(path, "tile:64") as solution,
@@ -168,7 +168,7 @@ def members(shape, layer):
 
 def test_reach_optimal_holds_what_optimal_play_meets_and_no_more(packed, tmp_path):
     out = tmp_path / "reached"
-    assert pack_policy(packed("2x3"), out, reach="optimal", threads=1)
+    assert pack_policy(packed("2x3"), out, SolveOptions(threads=1), reach="optimal")
     shape = parse_shape("2x3")
     naive = NaiveSolution(2, 3)
     with open_solution(packed("2x3")) as policy:
@@ -192,7 +192,7 @@ def test_reach_optimal_holds_what_optimal_play_meets_and_no_more(packed, tmp_pat
         found = board_slots(shape, table.index(age), codes[ages == age])
         slots |= {(age, slot) for slot in found.tolist()}
     with Workers(1) as workers:
-        assert sum(len(layer.actions) for layer in reached_layers(table, workers)) == len(slots)
+        assert sum(len(layer.actions) for layer in reached_layers(table, workers, {})) == len(slots)
     with open_solution(out) as small:
         assert sum(layer["states"] for layer in small.table.layers()) == len(slots)
         value = evaluate_policy("2x3", lambda boards: answers(small, boards))["random_start"]

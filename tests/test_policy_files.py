@@ -15,13 +15,14 @@ import pytest
 from click.testing import CliRunner
 from conftest import solution_bytes
 
-from solver2048 import ACTIONS, SolveOptions, open_solution, pack, records, solve
+from solver2048 import ACTIONS, SolveOptions, open_solution, pack, policy_reach, records, solve
 from solver2048.cli import main
 from solver2048.errors import NotSolved, SolutionDamaged, UnreachableBoard, UsageError
 from solver2048.game_view import view
 from solver2048.pack import pack_policy
 from solver2048.played_game import PlayedGame
 from solver2048.policy import PolicyTable
+from solver2048.progress_log import last_line
 from solver2048.store import Store
 from solver2048.verify import verify
 
@@ -149,7 +150,7 @@ def test_what_cannot_be_packed_leaves_nothing(packed, tmp_path):
     out = tmp_path / "out"
     assert run("pack", tmp_path / "nowhere", "--policy", "--out", out).exit_code == 6
     assert not out.exists()
-    pack_policy(packed("2x2"), tmp_path / "reached", reach="optimal", threads=1)
+    pack_policy(packed("2x2"), tmp_path / "reached", SolveOptions(threads=1), reach="optimal")
     result = run("pack", tmp_path / "reached", "--policy", "--reach", "optimal", "--out", out)
     assert result.exit_code == 5
     assert not (out / "solution.json").exists()
@@ -176,16 +177,17 @@ def test_the_remedy_names_what_is_damaged(solved, packed, tmp_path):
 
 
 def test_a_finished_table_of_optimal_play_is_not_made_again(solved, tmp_path, monkeypatch):
-    assert pack_policy(solved("2x2"), tmp_path, reach="optimal", threads=1)
+    assert pack_policy(solved("2x2"), tmp_path, SolveOptions(threads=1), reach="optimal")
     monkeypatch.setattr(pack, "backward_pass", None)
-    assert not pack_policy(solved("2x2"), tmp_path, reach="optimal", threads=1)
+    assert not pack_policy(solved("2x2"), tmp_path, SolveOptions(threads=1), reach="optimal")
 
 
 def test_a_damaged_table_on_the_way_is_made_again(solved, tmp_path, monkeypatch):
     def stopped(*_):
         raise KeyboardInterrupt
 
-    make = functools.partial(pack_policy, solved("2x2"), tmp_path / "p", reach="optimal", threads=1)
+    make = functools.partial(pack_policy, solved("2x2"), tmp_path / "p", SolveOptions(threads=1),
+                             reach="optimal")  # fmt: skip
     with monkeypatch.context() as patch:
         patch.setattr(pack, "reach_pass", stopped)
         with pytest.raises(KeyboardInterrupt):
@@ -195,7 +197,7 @@ def test_a_damaged_table_on_the_way_is_made_again(solved, tmp_path, monkeypatch)
     with pytest.raises(SolutionDamaged, match="the same command makes it again"):
         make()
     assert make()
-    pack_policy(solved("2x2"), tmp_path / "whole", reach="optimal", threads=1)
+    pack_policy(solved("2x2"), tmp_path / "whole", SolveOptions(threads=1), reach="optimal")
     assert solution_bytes(tmp_path / "p") == solution_bytes(tmp_path / "whole")
 
 
@@ -211,7 +213,7 @@ def test_any_lost_file_is_made_again(packed, tmp_path, name, reach):
     if reach == "all":
         shutil.copytree(packed("2x2"), path)
     else:
-        pack_policy(packed("2x2"), path, reach=reach, threads=1)
+        pack_policy(packed("2x2"), path, SolveOptions(threads=1), reach=reach)
     whole = solution_bytes(path)
     (path / name).unlink()
     result = run("repair", path, "--quiet")
@@ -219,9 +221,19 @@ def test_any_lost_file_is_made_again(packed, tmp_path, name, reach):
     if result.exit_code:
         assert result.exit_code == 5
         assert "pack" in result.output
-        pack_policy(packed("2x2"), path, reach=reach, threads=1)
+        pack_policy(packed("2x2"), path, SolveOptions(threads=1), reach=reach)
     assert solution_bytes(path) == whole
     assert run("repair", path, "--quiet").exit_code == 0
+
+
+def test_a_table_that_does_not_fit_is_not_begun(solved, packed, tmp_path):
+    tight = ("--policy", "--out", tmp_path / "p", "--memory", "100MiB", "--quiet")
+    result = run("pack", solved("2x3"), *tight)
+    assert result.exit_code == 9
+    assert "of memory" in result.stderr
+    assert not (tmp_path / "p/solution.json").exists()
+    assert run("pack", solved("2x3"), *tight, "--force").exit_code == 0
+    assert solution_bytes(tmp_path / "p") == solution_bytes(packed("2x3"))
 
 
 # The last: bands stay small for the rest of the module.
@@ -253,7 +265,7 @@ def test_a_table_is_played(packed, tmp_path):
 @pytest.mark.usefixtures("small_parts")
 def test_a_pack_that_was_stopped_goes_on_to_the_same_bytes(tmp_path):
     solve("2x3", tmp_path / "solution", SolveOptions(threads=1))
-    pack_policy(tmp_path / "solution", tmp_path / "whole", threads=1)
+    pack_policy(tmp_path / "solution", tmp_path / "whole", SolveOptions(threads=1))
     whole = solution_bytes(tmp_path / "whole")
     shutil.copytree(tmp_path / "whole", tmp_path / "part")
     policy = tmp_path / "part" / "policy" / "score"
@@ -263,15 +275,46 @@ def test_a_pack_that_was_stopped_goes_on_to_the_same_bytes(tmp_path):
         shutil.rmtree(path)
     (policy / "catalogue.zip").unlink()
     (policy / "result.json").unlink()
-    assert pack_policy(tmp_path / "solution", tmp_path / "part", threads=2)
+    assert pack_policy(tmp_path / "solution", tmp_path / "part", SolveOptions(threads=2))
     assert solution_bytes(tmp_path / "part") == whole
     assert not pack_policy(tmp_path / "solution", tmp_path / "part")
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("is_one_lost", [False, True])
+def test_what_play_meets_goes_on_where_it_was_stopped(tmp_path, monkeypatch, is_one_lost):
+    """At a checkpoint, which a band below that is lost meanwhile makes worthless."""
+    options = SolveOptions(threads=1, checkpoint_seconds=0.0)
+    solve("2x3", tmp_path / "solution", options)
+    met, ages, limit = functools.partial(pack_policy, reach="optimal"), [], 60
+
+    def watched(shape, index, *rest):
+        if len(ages) == limit:
+            raise KeyboardInterrupt
+        ages.append(int(index.age))
+        return mark_states(shape, index, *rest)
+
+    met(tmp_path / "solution", tmp_path / "whole", options)
+    mark_states = policy_reach.mark_states
+    monkeypatch.setattr(policy_reach, "mark_states", watched)
+    with pytest.raises(KeyboardInterrupt):
+        met(tmp_path / "solution", tmp_path / "part", options)
+    log = last_line(tmp_path / "part")
+    assert log["outcome"] == "KeyboardInterrupt"
+    assert 4 < log["checkpoint"]["age"] < ages[-1]
+    if is_one_lost:
+        shutil.rmtree(next((tmp_path / "part/policy/score").glob("00004-*")))
+    ages[:], limit = [], 10**6
+    assert met(tmp_path / "solution", tmp_path / "part", options)
+    assert ages[0] == (4 if is_one_lost else log["checkpoint"]["age"] + 2)
+    assert solution_bytes(tmp_path / "part") == solution_bytes(tmp_path / "whole")
+    assert not any((tmp_path / "part/scratch").glob("score*"))
 
 
 def test_boards_that_are_not_solved_yet_end_nothing(tmp_path):
     """Of a table, and of a solution, that has not come down to all ages."""
     solve("2x3", tmp_path / "solution", SolveOptions(threads=1))
-    pack_policy(tmp_path / "solution", tmp_path / "table", threads=1)
+    pack_policy(tmp_path / "solution", tmp_path / "table", SolveOptions(threads=1))
     boards = np.array([[[2, 2, 0], [0, 0, 0]], [[128, 64, 32], [4, 8, 16]]])
     for kind in ("solution/values/score", "table/policy/score"):
         for path in (*(tmp_path / kind).glob("00004-*"), *(tmp_path / kind).glob("[cr]*")):
