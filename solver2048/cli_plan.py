@@ -48,12 +48,13 @@ def plan(shape: str, out: str | None, keep: str | None, disk: str | None, memory
     """
     from .amounts import default_memory_bytes, parse_bytes
     from .counts_file import read_counts
-    from .options import check_options
+    from .options import SolveOptions, check_mode, check_options
     from .shape import parse_shape
 
     board_shape = parse_shape(shape)
     check_options(board_shape, objective=objective, values=values, spawn4=None, threads=threads,
                   max_age=max_age)  # fmt: skip
+    check_mode(SolveOptions(keep=keep, max_age=max_age))
     limits = [parse_bytes(text) if text else None for text in (disk, memory)]
     expected = read_counts(expect_counts) if expect_counts else {}
     path = Path(out or f"solutions/{board_shape.name}")
@@ -73,7 +74,7 @@ def plan(shape: str, out: str | None, keep: str | None, disk: str | None, memory
         objective=objective,
         values=values,
         ids=ids,
-        keeps=[keep] if keep else KEEPS,
+        keep=keep,
     )
     click.echo(json.dumps(plan_json(made)) if as_json else format_plan(made))
     if not made.fits:

@@ -33,7 +33,8 @@ class Limits:
 
 @dataclass(frozen=True)
 class AgeRow:
-    """The forecast of a range of ages; bytes of sets and values are those on disk."""
+    """The forecast of a range of ages, nothing enumerated twice; bytes of sets and of what is kept
+    beside them, values or actions, are those on disk."""
 
     first: int
     last: int
@@ -43,7 +44,7 @@ class AgeRow:
     forward_seconds: float
     backward_seconds: float
     sets_bytes: int
-    values_bytes: int
+    kept_bytes: int
     memory_bytes: int
 
 
@@ -196,7 +197,7 @@ class Forecast:
                 forward_seconds=float(forward[of].sum()),
                 backward_seconds=float(backward[of].sum()),
                 sets_bytes=int(footprint.sets[of].sum()),
-                values_bytes=int(self._kept[of].sum()),
+                kept_bytes=int(self._kept[of].sum()),
                 memory_bytes=int(memory[of].max()),
             )
 

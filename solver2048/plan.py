@@ -8,7 +8,6 @@ from seeds kept on the way up.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from .age_counts import AgeCounts
@@ -20,7 +19,7 @@ from .rates import Rates
 
 @dataclass(frozen=True)
 class Plan:
-    """The forecast of a solve: by mode, and by ages in mode ``solution``."""
+    """The forecast of a solve: by mode, and by ages in the first of them."""
 
     shape: str
     objective: str
@@ -48,14 +47,17 @@ def make_plan(
     objective: str,
     values: str,
     ids: str,
-    keeps: Iterable[str] = KEEPS,
+    keep: str | None = None,
 ) -> Plan:
-    """The forecast of a solve of the ages counted; only the forward pass unless that is all."""
-    forecasts = {
-        keep: Forecast(counts, rates, compute_footprint(counts, ids, values, keep), keep)
-        for keep in KEEPS
-    }
-    wanted = keeps if counts.is_complete else set(keeps) & {KEEPS[0]}
+    """The forecast of a solve of the ages counted; only the forward pass unless that is all.
+
+    keep : the one mode wanted; without it all, or where there is no backward pass the first
+    """
+    keeps = [keep] if keep else KEEPS if counts.is_complete else KEEPS[:1]
+    forecasts = [
+        Forecast(counts, rates, compute_footprint(counts, ids, values, keep), keep)
+        for keep in keeps
+    ]
     return Plan(
         shape=counts.shape.name,
         objective=objective,
@@ -66,6 +68,6 @@ def make_plan(
         limits=limits,
         counts_source=counts.source,
         rates_source=rates.source,
-        modes=tuple(forecasts[keep].mode(limits) for keep in wanted),
-        rows=tuple(forecasts[KEEPS[0]].rows()),
+        modes=tuple(forecast.mode(limits) for forecast in forecasts),
+        rows=tuple(forecasts[0].rows()),
     )

@@ -51,7 +51,7 @@ def format_plan(plan: Plan) -> str:
         verdict = f"--keep {mode.keep} ({KEEP_WORDS[mode.keep]}): {_verdict(mode)}"
         lines.append(textwrap.fill(verdict, 80, subsequent_indent="    "))
     if len(plan.rows) > 1:
-        lines += ["", "By ages, keeping all:", ""]
+        lines += ["", f"By ages, --keep {plan.modes[0].keep}, nothing enumerated twice:", ""]
         lines += _table([_age_header(), *(_age_row(row) for row in plan.rows)])
     return "\n".join([*lines, "", textwrap.fill(LIMITS_OF_THE_MODEL, 80)])
 
@@ -83,7 +83,7 @@ def _verdict(mode: ModePlan) -> str:
 
 
 def _age_header() -> list[str]:
-    return ["ages", "states", "forward", "backward", "memory", "sets", "values"]
+    return ["ages", "states", "forward", "backward", "memory", "sets", "kept"]
 
 
 def _age_row(row: AgeRow) -> list[str]:
@@ -94,7 +94,7 @@ def _age_row(row: AgeRow) -> list[str]:
         duration(row.backward_seconds) if row.backward_seconds else "-",
         format_size(row.memory_bytes),
         format_size(row.sets_bytes),
-        format_size(row.values_bytes) if row.values_bytes else "-",
+        format_size(row.kept_bytes) if row.kept_bytes else "-",
     ]
 
 

@@ -22,6 +22,7 @@ from solver2048.layer_index import build_layer_index
 from solver2048.layer_sets import LayerSets
 from solver2048.options import DEFAULT_IDS, DEFAULT_VALUES
 from solver2048.plan import make_plan
+from solver2048.plan_format import format_plan
 from solver2048.published import published_figures
 from solver2048.rates import default_rates
 from solver2048.shape import SHAPES
@@ -34,9 +35,9 @@ def run(*arguments):
     return CliRunner().invoke(main, [str(a) for a in arguments])
 
 
-def planned(counts, limits=PLENTY, rates=None):
+def planned(counts, limits=PLENTY, rates=None, keep=None):
     return make_plan(counts, rates or default_rates(2), limits, objective="score",
-                     values=DEFAULT_VALUES, ids=DEFAULT_IDS)  # fmt: skip
+                     values=DEFAULT_VALUES, ids=DEFAULT_IDS, keep=keep)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -150,12 +151,29 @@ def test_a_plan_in_all_modes():
     assert sum(row.slots for row in rows) == counts.slots.sum()
 
 
+def test_a_plan_of_one_mode_goes_by_ages_as_that_does():
+    counts = count_ages(SHAPES["4x3"])
+    everything = planned(counts)
+    assert everything.rows == planned(counts, keep="solution").rows
+    for mode in everything.modes:
+        alone = planned(counts, keep=mode.keep)
+        assert alone.modes == (mode,)
+        assert f"By ages, --keep {mode.keep}, " in format_plan(alone)
+        kept = sum(row.kept_bytes for row in alone.rows)
+        at_rest = mode.disk_bytes - sum(row.sets_bytes for row in alone.rows) * (
+            mode.keep == "solution"
+        )
+        assert kept == pytest.approx(at_rest, rel=0.01, abs=2e6)
+
+
 def test_a_plan_to_an_age_is_the_forward_pass_alone():
     made = planned(count_ages(SHAPES["4x3"], 300))
     (mode,) = made.modes
     assert (mode.keep, mode.backward_seconds) == ("solution", 0)
     assert made.rows[-1].last == 300
     assert mode.disk_bytes < 1e9
+    (mode,) = planned(count_ages(SHAPES["4x3"], 300), keep="start").modes
+    assert (mode.keep, mode.backward_seconds) == ("start", 0)
 
 
 def test_calibration_measures_something(tmp_path):
@@ -194,6 +212,7 @@ BAD_CALLS = [
     (("plan", "5x5"), 2, "supported are"),
     (("plan", "2x2", "--memory", "lots"), 2, "no amount of bytes"),
     (("plan", "2x2", "--values", "fixed:31"), 2, "the finest here"),
+    (("plan", "2x3", "--keep", "policy", "--max-age", "60"), 2, "a policy needs all ages"),
     (("plan", "2x2", "--threads", "0"), 2, "at least 1"),
     (("plan", "2x2", "--expect-counts", "nowhere"), 2, "could not be read"),
     (("solve", "2x2", "--memory", "1 parsec"), 2, "no amount of bytes"),
