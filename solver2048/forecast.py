@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from .age_counts import AgeCounts
 from .bands import kept_checkpoints
 from .files import format_size
-from .footprint import Footprint
+from .footprint import FILE_BYTES, Footprint
 from .options import CHECKPOINT_SECONDS
 from .rates import Rates
 from .store import SPARE_BYTES
@@ -130,11 +131,11 @@ class Forecast:
         """No sets are kept; what no longer fits is enumerated twice."""
         sets, rates, counts = self.footprint.sets, self._rates, self._counts
         at_rest = RESULT_BYTES + float(self._kept.sum())
-        is_redone, seeds = redone_bands(sets, limits.disk - self.scratch - at_rest)
+        is_redone, seeds = redone_bands(self.footprint, limits.disk - self.scratch - at_rest)
         written = self._per_band(self.forward)
         unwritten = self._per_band(rates.seconds(rates.forward, counts, is_written=False))
         redone = float(written[is_redone].sum())
-        needed = at_rest + self.scratch + seeds + 2 * float(sets.max())
+        needed = at_rest + self.scratch + least_span_bytes(self.footprint)
         peak = at_rest + self.scratch + seeds + float(sets.sum())
         disk = _Disk(
             at_rest=at_rest,
@@ -211,18 +212,40 @@ class _Disk(NamedTuple):
     needed: float
 
 
-def redone_bands(sets: Floats, span_bytes: float) -> tuple[NDArray[np.bool_], float]:
+def redone_bands(footprint: Footprint, span_bytes: float) -> tuple[NDArray[np.bool_], float]:
     """Which bands have to be enumerated twice, and the bytes of the seeds to do so.
 
-    sets : bytes of the bands' sets, upward; span_bytes : what there is for sets and seeds
+    span_bytes : what there is for sets and seeds
     The topmost bands that fit stay from the first time; each span of those below starts from a
     seed, the sets of the two ages below it.
     """
-    seed = 2 * float(sets.max())
-    num_spans = max(1.0, float(np.ceil(sets.sum() / max(span_bytes, seed))))
+    sets, seed = footprint.sets, _seed_bytes(footprint)
+    # A span has what the seeds below it leave: n spans, n * span_bytes less the sum of all those.
+    half = span_bytes + seed / 2
+    root = np.sqrt(max(half**2 - 2 * seed * float(sets.sum()), 0.0))
+    num_spans = max(1.0, float(np.ceil((half - root) / seed)))
     seeds = (num_spans - 1) * seed
     from_top = np.cumsum(sets[::-1])[::-1]
     return from_top > span_bytes - seeds, seeds
+
+
+def least_span_bytes(footprint: Footprint) -> float:
+    """The least that sets and seeds can take where sets are not kept, see `redone_bands`."""
+    whole, largest = float(footprint.sets.sum()), float(footprint.sets.max())
+    return min(whole, float(np.sqrt(2 * whole * _seed_bytes(footprint))) + 3 * largest)
+
+
+def least_budget(footprint: Footprint) -> float:
+    """The least bytes for sets, seeds and checkpoints; `FILE_BYTES` of a band not counted."""
+    sets = footprint.sets - FILE_BYTES
+    bare = dataclasses.replace(footprint, sets=sets)
+    return least_span_bytes(bare) + 2 * float(footprint.states_pair.max())
+
+
+def _seed_bytes(footprint: Footprint) -> float:
+    """Two ages one after the other, where a band has but one those of two bands; on average."""
+    num_bands = [1 if band.last > band.first else 2 for band in footprint.bands]
+    return float((np.array(num_bands) * footprint.sets).mean())
 
 
 def peak_memory(footprint: Footprint, has_values: bool) -> tuple[float, float]:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from .age_counts import AgeCounts
 from .amounts import default_memory_bytes
 from .errors import NoSpace
-from .files import directory_size, free_bytes
+from .files import directory_size, format_size, free_bytes
 from .footprint import Footprint, compute_footprint
-from .forecast import Forecast, Limits, missing_amounts, peak_memory
+from .forecast import Forecast, Limits, least_budget, missing_amounts, peak_memory
 from .options import DEFAULT_DISK, DEFAULT_VALUES, KEEPS, STATES_MET, SolveOptions
 from .progress_log import AGAIN, REACH
 from .rates import default_rates
@@ -119,6 +119,13 @@ def _solution_needs(
 def _span_needs(records: Records, kind: str, forecast: Forecast, options: SolveOptions) -> _Needs:
     """Where no sets are kept, within the budget of `options`; the table comes on top."""
     budget = float(options.disk or DEFAULT_DISK)
+    least = least_budget(forecast.footprint)
+    if budget < least and not options.force:
+        raise NoSpace(
+            f"a budget of {format_size(int(budget))} is too small: sets to go on from, those of a "
+            f"span of ages and the checkpoint take about {format_size(int(least))}; choose a "
+            "larger --disk, or go on with --force"
+        )
     if options.keep == "policy":
         budget += float(forecast.footprint.kept.sum())
     mode = forecast.mode(Limits(np.inf, budget))

@@ -10,13 +10,12 @@ So seeds are few, each span is as large as can be, and what stays on top is not 
 
 from __future__ import annotations
 
-from .bands import bands_of, slots_per_age
+from .bands import bands_of
 from .errors import NoSpace
 from .files import format_size
 from .forward import START_AGES
 from .kept_records import COUNTS, band_bytes, drop_band, kept_counts, read_kept
 from .layer import Band, LayerCounts
-from .published import published_figures
 from .records import SETS
 from .shape import Shape
 from .store import Store
@@ -26,24 +25,6 @@ CHECKPOINT_BYTES = 2 * 8
 
 BAND_BYTES, AGE_BYTES = 6000, 450
 """What the metadata of a band takes at most, and of each of its ages."""
-
-SET_BITS = 0.6
-"""Of both sets of an age, per slot of its index: 4x3 to age 600."""
-
-
-def check_budget(shape: Shape, budget: int) -> None:
-    """Raise NoSpace unless a budget holds two seeds, a band and the checkpoint, by estimate."""
-    slots = slots_per_age(shape)
-    figures = published_figures(shape)
-    share = (2 if shape.is_square else 1) * figures["states"] / float(slots.sum())
-    pairs = slots[1:] + slots[:-1]
-    largest = max(int(slots[b.first // 2 : b.last // 2 + 1].sum()) for b in bands_of(shape))
-    needed = CHECKPOINT_BYTES * share * float(pairs.max()) + 3 * SET_BITS / 8 * largest
-    if budget < needed:
-        raise NoSpace(
-            f"a budget of {format_size(budget)} is too small for {shape.name}: two bands of sets "
-            f"to go on from, one more and the checkpoint take about {format_size(needed)}"
-        )
 
 
 class Scratch:

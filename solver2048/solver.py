@@ -30,7 +30,6 @@ from .options import (
 from .outlook import check_fits
 from .progress_log import ProgressLog
 from .records import OBJECTIVE, SETS
-from .scratch import check_budget
 from .shape import Shape, parse_shape
 from .span_pass import keeper_of, span_pass
 from .store import Store
@@ -84,7 +83,7 @@ def solve(
         options = dataclasses.replace(options, keep=keep)
         check_mode(options)  # again, of what the directory is for
         if keep != "solution":
-            options = _settled_disk(store, shape, options)
+            options = _settled_disk(store, options)
         keeper = _keeper(store, Problem(shape, objective, spawn4), options)
         outlook = check_fits(store, keeper.kind, counts, ids.name, options)
         options = dataclasses.replace(options, overlaps=outlook.overlaps)
@@ -140,10 +139,9 @@ def _settled_keep(store: Store, options: SolveOptions) -> str:
     return found
 
 
-def _settled_disk(store: Store, shape: Shape, options: SolveOptions) -> SolveOptions:
+def _settled_disk(store: Store, options: SolveOptions) -> SolveOptions:
     """The options with a budget: as asked, else that of the last run, else the default."""
     disk = options.disk or int(store.read_run().get("disk", DEFAULT_DISK))
-    check_budget(shape, disk)
     return dataclasses.replace(options, disk=disk)
 
 

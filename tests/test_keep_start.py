@@ -10,6 +10,7 @@ import signal
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -23,12 +24,16 @@ from solver2048 import (
     descent,
     open_solution,
     progress_log,
+    scratch,
     solve,
 )  # fmt: skip
 from solver2048 import forward_pass as forward_module
+from solver2048.age_counts import count_ages
 from solver2048.amounts import parse_bytes
 from solver2048.cli import main
 from solver2048.errors import NoSolution, NoSpace, NotSolved, UsageError
+from solver2048.footprint import compute_footprint
+from solver2048.forecast import least_budget
 from solver2048.layer_sets import LayerSets
 from solver2048.repair import repair
 from solver2048.shape import SHAPES
@@ -170,7 +175,7 @@ def test_another_objective_and_both_ids(ids, solved, tmp_path, small_bands, span
 
 
 def test_a_budget_too_small_says_what_is_needed(tmp_path, small_bands):
-    with pytest.raises(NoSpace, match=r"budget of 5\.4 GB is too small for 4x3: .* about 9"):
+    with pytest.raises(NoSpace, match=r"budget of 5\.4 GB is too small: .* about 14\.6 GB"):
         solve("4x3", tmp_path / "s", SolveOptions(keep="start", disk=parse_bytes("5GiB")))
     assert not (tmp_path / "s/solution.json").exists()
     small_bands(KILL_BAND_SLOTS)
@@ -178,6 +183,36 @@ def test_a_budget_too_small_says_what_is_needed(tmp_path, small_bands):
         solve("2x3", tmp_path / "s", SolveOptions(keep="start", disk=50_000))
     solve("2x3", tmp_path / "s", SolveOptions(keep="start", disk=KILL_DISK))
     assert (tmp_path / "s/values/score/result.json").exists()
+
+
+def test_the_least_budget_is_what_seeds_and_spans_take(monkeypatch, small_bands):
+    """By the rules of `Scratch` itself, for 4x3 in some hundred bands of the size expected."""
+
+    class NothingStored:
+        def stored_manifest(self, *_):
+            return None
+
+    monkeypatch.setattr(scratch, "read_kept", lambda *_: None)
+    monkeypatch.setattr(scratch, "drop_band", lambda *_: None)
+    small_bands(3e10)
+    shape = SHAPES["4x3"]
+    counts = count_ages(shape)
+    footprint = compute_footprint(counts, "index", "float32", "start")
+    assert 100 < len(footprint.bands) < 1000
+
+    def enumerate_within(budget):
+        held = scratch.Scratch(NothingStored(), shape, budget)
+        for band, size in zip(footprint.bands, footprint.sets, strict=True):
+            layers = [SimpleNamespace(age=age, state_members=counts.states[counts.place(age)])
+                      for age in band.ages]  # fmt: skip
+            held.make_room(
+                band, layers, size - scratch.BAND_BYTES - scratch.AGE_BYTES * len(layers)
+            )
+            held._stored[band] = size
+
+    enumerate_within(1.02 * least_budget(footprint))
+    with pytest.raises(NoSpace, match="larger --disk goes on"):
+        enumerate_within(0.94 * least_budget(footprint))
 
 
 # --- the two modes ----------------------------------------------------------------------------
