@@ -48,7 +48,13 @@ def span_pass(
     if max_age < shape.top_age:
         is_counted = LayerSets(store).max_age >= max_age - max_age % 2
         return not is_counted and forward_pass(store, shape, max_age, options, workers, log)
-    _refuse_two_at_once(store, keeper.kind)
+    if other := _unfinished_other(store, keeper.kind):
+        if _is_complete(store, keeper):
+            return False  # the sets that lie here are the other's
+        raise NoSolution(
+            f"{store.path} is not finished with the objective {other}; finish it first, or "
+            "solve this one into another directory"
+        )
     has_worked = False
     while not _is_complete(store, keeper):
         _solve_span(store, keeper, options, workers, log)
@@ -72,15 +78,12 @@ def _is_complete(store: Store, keeper: Keeper) -> bool:
     return is_finished and all(is_kept(store, keeper.kind, band) for band in bands)
 
 
-def _refuse_two_at_once(store: Store, kind: str) -> None:
-    """Two objectives would drop each other's sets."""
+def _unfinished_other(store: Store, kind: str) -> str | None:
+    """The name of another objective that is begun: two would drop each other's sets."""
     for other in store.objective_kinds():
         if other != kind and not store.is_finished(other):
-            name = (store.read_record(f"{other}/{OBJECTIVE}") or {}).get("objective", other)
-            raise NoSolution(
-                f"{store.path} is not finished with the objective {name}; finish it first, or "
-                "solve the other into another directory"
-            )
+            return str((store.read_record(f"{other}/{OBJECTIVE}") or {}).get("objective", other))
+    return None
 
 
 def _solve_span(

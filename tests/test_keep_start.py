@@ -174,6 +174,37 @@ def test_another_objective_and_both_ids(ids, solved, tmp_path, small_bands, span
     assert (start_of(path), start_of(path, "tile-32")) == expected
 
 
+@BOTH_KEEPS
+def test_one_objective_after_the_other(keep, tmp_path, small_bands, monkeypatch):
+    """A finished one stays so while another is begun, whose sets are left; no third begins."""
+    small_bands(KILL_BAND_SLOTS)
+    path = tmp_path / "s"
+    options, other = (
+        SolveOptions(keep=keep, disk=KILL_DISK, objective=name) for name in ("score", "tile:32")
+    )
+    solve("2x3", path, options)
+
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(descent.Descent, "run", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            solve("2x3", path, other)
+    begun = {p: p.stat().st_size for p in (path / "sets").rglob("*")}
+    assert begun
+    assert not solve("2x3", path, options)
+    with pytest.raises(
+        NoSolution, match="not finished with the objective tile:32; finish it first"
+    ):
+        solve("2x3", path, SolveOptions(objective="tile:64"))
+    assert {p: p.stat().st_size for p in (path / "sets").rglob("*")} == begun
+    assert solve("2x3", path, other)
+    solve("2x3", tmp_path / "whole", other)
+    place = ("policy" if keep == "policy" else "values") + "/tile-32"
+    assert solution_bytes(path / place) == solution_bytes(tmp_path / "whole" / place)
+
+
 def test_a_budget_too_small_says_what_is_needed(tmp_path, small_bands):
     with pytest.raises(NoSpace, match=r"budget of 5\.4 GB is too small: .* about 14\.6 GB"):
         solve("4x3", tmp_path / "s", SolveOptions(keep="start", disk=parse_bytes("5GiB")))
