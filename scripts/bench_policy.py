@@ -305,7 +305,7 @@ def measure_play(path: str, num_games: int) -> None:
     scores, is_on = np.zeros(num_games), np.ones(num_games, dtype=bool)
     num_outside = 0
     with Workers() as workers:
-        for layer in reached_layers(policy.table, workers):
+        for layer in reached_layers(policy.table, workers, {}):
             here = np.flatnonzero(is_on & (ages == layer.age))
             slots = board_slots(shape, policy.table.index(layer.age), boards[here])
             bits = layer.states[::2][slots >> np.uint64(6)] >> (slots & np.uint64(63))

@@ -16,7 +16,8 @@ from .options import DEFAULT_SAMPLE, DEFAULT_SHARE, LEVELS
 @click.command(
     cls=Command,
     example="solver2048 verify solutions/3x3\n"
-               "solver2048 verify solutions/3x3 --level quick",
+               "solver2048 verify solutions/3x3 --level quick\n"
+               "solver2048 verify policies/3x3 --against solutions/3x3",
 )  # fmt: skip
 @path_argument
 @click.option(
@@ -38,16 +39,24 @@ from .options import DEFAULT_SAMPLE, DEFAULT_SHARE, LEVELS
     show_default=True,
     help="Seed of the random choice of them.",
 )
+@click.option("--against", type=click.Path(), metavar="DIR",
+              help="Of a policy table: a solution to look --sample actions up in.")  # fmt: skip
 @quiet_option
 @json_option
-def verify(path: str, level: str, share: float, sample: int, seed: int, quiet: bool,
-           as_json: bool) -> None:  # fmt: skip
+def verify(path: str, level: str, share: float, sample: int, seed: int, against: str | None,
+           quiet: bool, as_json: bool) -> None:  # fmt: skip
     """Check a solution: every file, set and count, and a sample of its values."""
     from .store import Store
     from .verify import verify as verify_store
 
     findings = verify_store(
-        Store(path), level=level, share=share, sample=sample, seed=seed, show_progress=not quiet
+        Store(path),
+        level=level,
+        share=share,
+        sample=sample,
+        seed=seed,
+        against=against,
+        show_progress=not quiet,
     )
     if as_json:
         click.echo(json.dumps({

@@ -35,12 +35,13 @@ def simulate(
     num_games: int,
     seed: int,
     *,
-    policy: str = "optimal",
+    policy: str | ActionRule = "optimal",
     start: GivenBoard | None = None,
     show_progress: bool = False,
 ) -> PlayedGames:
     """Play games to their end, from a board or from random starts.
 
+    policy : a name that `make_policy` knows, or the rule itself
     The same seed gives the same games, the first n of any larger number. Memory O(num_games).
     Raises what `Solution.policy` raises.
     """
@@ -52,9 +53,10 @@ def simulate(
     value = expected_value(solution, start)
     is_forecast = policy == "optimal" and not solution.objective.exponent
     points = value * num_games if is_forecast else None
+    rule = make_policy(policy, solution) if isinstance(policy, str) else policy
     with tqdm(total=points, desc="games", unit=" points", unit_scale=True,
               disable=None if show_progress else True) as bar:  # fmt: skip
-        return _play(solution, boards, seed, make_policy(policy, solution), bar)
+        return _play(solution, boards, seed, rule, bar)
 
 
 def _play(

@@ -29,6 +29,7 @@ from .report import check_published, make_report
 from .solution import Solution
 from .store import Store
 from .tables import build_tables
+from .verify_actions import check_actions, check_comparable
 from .verify_catalogues import check_catalogue, check_strays, note_strays
 from .verify_policy import check_policy
 from .verify_values import check_values
@@ -42,6 +43,7 @@ def verify(
     share: float = DEFAULT_SHARE,
     seed: int = 0,
     only: Collection[str] | None = None,
+    against: str | None = None,
     show_progress: bool = False,
 ) -> Findings:
     """Check a solution, at one of the `LEVELS`; each checks all that the ones before do.
@@ -52,6 +54,7 @@ def verify(
     semantic : about `sample` afterstate values of every objective are computed again, by the slow
         rules, from the values two and four ages later; figures are compared with published ones
     only : bands, such as ``sets/00004-00300``, to check beyond `quick`; None means all
+    against : a solution in which about `sample` actions of a policy table are looked up
     Raises NoSolution if there is none.
     """
     if level not in LEVELS:
@@ -60,6 +63,10 @@ def verify(
         raise UsageError(f"share {share} does not lie between 0 and 1")
     # The files themselves are checked, and the catalogues against them.
     store = Store(store.path, uses_catalogues=False)
+    if against is not None:
+        if level != LEVELS[-1]:
+            raise UsageError(f"level {level}: a solution is compared at level {LEVELS[-1]} alone")
+        check_comparable(store, against)
     findings = Findings()
     try:
         stored_shape(store)
@@ -79,6 +86,12 @@ def verify(
         for kind in kinds:
             check = functools.partial(_check_meaning, store, kind, sample, seed, show_progress)
             findings.attempt(kind, check)
+            if against is not None:
+                objective = str((store.read_record(f"{kind}/{OBJECTIVE}") or {})["objective"])
+                compare = functools.partial(
+                    check_actions, Store(store.path), against, objective, sample, seed
+                )
+                findings.attempt(kind, compare)
     return findings
 
 

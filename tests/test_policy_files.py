@@ -8,6 +8,7 @@ import functools
 import io
 import json
 import os
+import re
 import shutil
 
 import numpy as np
@@ -74,13 +75,15 @@ def test_damage_is_named(packed, tmp_path):
         policy.best_action("2 2 4 / . . 2")
 
 
-def test_a_wrong_action_is_found_by_verify(packed, tmp_path, monkeypatch):
+def test_a_wrong_action_is_found_by_verify(solved, packed, monkeypatch):
     right = PolicyTable.actions
     monkeypatch.setattr(
         PolicyTable, "actions", lambda self, age, boards: np.minimum(right(self, age, boards), 2)
     )
-    (problem,) = verify(Store(packed("2x3"))).problems
-    assert "worth" in str(problem.error)
+    for against in (None, str(solved("2x3"))):
+        worth, *action = verify(Store(packed("2x3")), against=against).problems
+        assert "worth" in str(worth.error)
+        assert ["is none of the best" in str(p.error) for p in action] == [True] * bool(against)
 
 
 def test_values_are_not_in_the_table(packed):
@@ -224,6 +227,41 @@ def test_any_lost_file_is_made_again(packed, tmp_path, name, reach):
         pack_policy(packed("2x2"), path, SolveOptions(threads=1), reach=reach)
     assert solution_bytes(path) == whole
     assert run("repair", path, "--quiet").exit_code == 0
+
+
+def test_actions_are_looked_up_in_a_solution(solved, packed, tmp_path):
+    """`verify --against`: of complete tables, of what play meets, and of tiles."""
+    source = solved("2x3")
+    pack_policy(packed("2x3"), tmp_path / "met", SolveOptions(threads=1), reach="optimal")
+    for path in (packed("2x3"), tmp_path / "met"):
+        result = run("verify", path, "--against", source, "--sample", "5000", "--quiet")
+        assert result.exit_code == 0, result.output
+        found = re.search(
+            r"policy/score: (\d+) actions looked up in .*, all of them", result.stdout
+        )
+        assert 3000 < int(found[1]) < 15_000
+    tile = SolveOptions(objective="tile:64", threads=1)
+    pack_policy(solved("2x3", objective="tile:64"), tmp_path / "tile", tile)
+    result = run("verify", tmp_path / "tile", "--against", solved("2x3", objective="tile:64"))
+    assert "policy/tile-64: 1988 actions" in result.stdout
+
+
+@pytest.mark.parametrize(("path", "against", "code", "message"), [
+    ("table", "other", 6, "is no solution of 2x3"),
+    ("table", "table", 6, "no values of all states"),
+    ("table", "nowhere", 6, "no solution at"),
+    ("solution", "solution", 2, "is no policy table"),
+    ("table --level full", "solution", 2, "at level semantic alone"),
+])  # fmt: skip
+def test_what_a_table_is_not_checked_against(
+    solved, packed, tmp_path, path, against, code, message
+):
+    places = {"table": packed("2x3"), "solution": solved("2x3"), "other": solved("2x2"),
+              "nowhere": tmp_path}  # fmt: skip
+    path, *level = path.split()
+    result = run("verify", places[path], "--against", places[against], *level)
+    assert result.exit_code == code
+    assert message in result.stderr
 
 
 def test_a_table_that_does_not_fit_is_not_begun(solved, packed, tmp_path):
