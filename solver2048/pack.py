@@ -6,8 +6,10 @@ table's scratch meanwhile.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
+from collections.abc import Iterator
 
 from .age_counts import count_ages
 from .backward import Problem
@@ -56,9 +58,11 @@ def pack_policy(
         outlook = check_pack_fits(source, store, kind, counts, reach, options)
         options = dataclasses.replace(options, overlaps=outlook.overlaps)
         _begin(source, store, reach)
-        pack = _pack_all if reach == EVERY_STATE else _pack_met
         with ProgressLog(store.path, outlook.seconds) as log, Workers(options.threads) as workers:
-            return pack(source, store, problem, options, workers, log)
+            if reach == EVERY_STATE:
+                keeper = PolicyKeeper(problem)
+                return backward_pass(store, keeper, options, workers, source=source, log=log)
+            return _pack_met(source, store, problem, options, workers, log)
 
 
 def _check_complete(source: Store, problem: Problem, reach: str) -> None:
@@ -75,39 +79,34 @@ def _check_complete(source: Store, problem: Problem, reach: str) -> None:
         raise NotSolved(f"{source.path} has not the sets of all ages; finish its solve first")
 
 
-def _pack_all(
-    source: Store, store: Store, problem: Problem, options: SolveOptions, workers: Workers,
-    log: PassLog,
-) -> bool:  # fmt: skip
-    """Make the table of all states of a solution; returns whether there was anything to do."""
-    return backward_pass(store, PolicyKeeper(problem), options, workers, source=source, log=log)
-
-
 def _pack_met(
     source: Store, store: Store, problem: Problem, options: SolveOptions, workers: Workers,
     log: PassLog,
 ) -> bool:  # fmt: skip
-    """Make the table of the states that optimal play meets, from the one of all states."""
+    """Make the table of the states that optimal play meets, from the one of all states.
+
+    Returns whether there was anything to do.
+    """
     has_worked = not is_reached(store, problem)
     if has_worked:
         complete = source
         if source.keep != "policy":
             complete = Store(store.path / COMPLETE)
             _begin(source, complete, EVERY_STATE)
-            _pack_all(source, complete, problem, options, workers, log)
-        _reach(complete, store, problem, options, workers, log)
+            keeper = PolicyKeeper(problem)
+            backward_pass(complete, keeper, options, workers, source=source, log=log)
+        with _discarded_if_damaged(complete, store):
+            table = PolicyTable(complete, problem.shape, problem.objective)
+            reach_pass(table, store, options, workers, log)
     store.discard(COMPLETE)
     return store.finish_kind(problem.objective.policy_kind, bands_of(problem.shape)) or has_worked
 
 
-def _reach(
-    complete: Store, store: Store, problem: Problem, options: SolveOptions, workers: Workers,
-    log: PassLog,
-) -> None:  # fmt: skip
-    """Store what a complete table says of the states met; one in scratch goes if it is damaged."""
+@contextlib.contextmanager
+def _discarded_if_damaged(complete: Store, store: Store) -> Iterator[None]:
+    """Remove a complete table that is damaged, if it lies in the new one's scratch."""
     try:
-        table = PolicyTable(complete, problem.shape, problem.objective)
-        reach_pass(table, store, options, workers, log)
+        yield
     except SolutionDamaged as error:
         if not complete.path.is_relative_to(store.path):
             raise

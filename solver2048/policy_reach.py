@@ -131,10 +131,7 @@ def reach_pass(
                 log.saved(band.last)
             timer.save()
         writer.finish()
-    result = {**(table.result or {}), "identity": store.kind_identity(kind)}
-    result.pop("sha256", None)
-    store.write_record(f"{kind}/{RESULT}", result)
-    store.checkpoint(kind).drop()
+    _finish(table, store)
 
 
 def _read_window(store: Store, kind: str, shape: Shape) -> dict[int, AfterstateLayer]:
@@ -149,9 +146,18 @@ def _read_window(store: Store, kind: str, shape: Shape) -> dict[int, AfterstateL
     }
 
 
+def _finish(table: PolicyTable, store: Store) -> None:
+    """Take over the result of the complete table, whose values are those of these states too."""
+    result = {**(table.result or {}), "identity": store.kind_identity(table.kind)}
+    result.pop("sha256", None)  # that of the other record
+    store.write_record(f"{table.kind}/{RESULT}", result)
+    store.checkpoint(table.kind).drop()
+
+
 def _build_band(
     table: PolicyTable, band: Band, reached: list[ReachedLayer], workers: Workers
 ) -> PolicyBandBuilder:
+    """The actions of a band's states that are met, ready to be committed."""
     num_members = {layer.age: len(layer.actions) for layer in reached}
     builder = PolicyBandBuilder(table.shape, band, num_members)
     for layer in reached:

@@ -274,7 +274,6 @@ def test_a_table_that_does_not_fit_is_not_begun(solved, packed, tmp_path):
     assert solution_bytes(tmp_path / "p") == solution_bytes(packed("2x3"))
 
 
-# The last: bands stay small for the rest of the module.
 def test_a_table_is_played(packed, tmp_path):
     """`play` and `simulate` need actions alone; what needs values says that they are not there."""
     path = packed("2x3")
@@ -300,6 +299,7 @@ def test_a_table_is_played(packed, tmp_path):
     assert "bits for each of 21,752 states\n  (all of them), " in run("status", path).stdout
 
 
+# From here on bands are small: the fixture is the module's.
 @pytest.mark.usefixtures("small_parts")
 def test_a_pack_that_was_stopped_goes_on_to_the_same_bytes(tmp_path):
     solve("2x3", tmp_path / "solution", SolveOptions(threads=1))
