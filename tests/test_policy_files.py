@@ -343,7 +343,7 @@ def test_what_play_meets_goes_on_where_it_was_stopped(tmp_path, monkeypatch, is_
     if is_one_lost:
         shutil.rmtree(next((tmp_path / "part/policy/score").glob("00004-*")))
     ages[:], limit = [], 10**6
-    assert met(tmp_path / "solution", tmp_path / "part", options)
+    assert met(tmp_path / "solution", tmp_path / "part", SolveOptions(threads=2))
     assert ages[0] == (4 if is_one_lost else log["checkpoint"]["age"] + 2)
     assert solution_bytes(tmp_path / "part") == solution_bytes(tmp_path / "whole")
     assert not any((tmp_path / "part/scratch").glob("score*"))

@@ -17,7 +17,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from elias_fano.bits import EIGHT, FOUR, ONE, SIX, TWO, WORD_MASK, ZERO, prefetch, trailing_zeros
+from elias_fano.bits import (
+    EIGHT,
+    FOUR,
+    ONE,
+    SIX,
+    TWO,
+    ZERO,
+    or_bit,
+    prefetch,
+    trailing_zeros,
+)
 from elias_fano.jit import inlined, kernel
 from elias_fano.ranked import rank_at
 
@@ -302,12 +312,9 @@ def policy_values_into(tables, index, floors, floor_cap, afterstates, values, co
 
 @kernel
 def mark_policy_moves(tables, index, codes, actions, afterstates):
-    """Set the bit of every board's afterstate under its action; returns how many have one."""
-    count = ZERO
+    """Set the bit of every board's afterstate under its action; safe from several threads."""
     for i in range(len(codes)):
         if actions[i] < 4:
             moved = moved_board(tables, codes[i], np.int64(actions[i]))
             slot = canonical_code_slot(tables, index, moved)
-            afterstates[slot >> SIX] |= ONE << (slot & WORD_MASK)
-            count += ONE
-    return count
+            or_bit(afterstates, slot)
