@@ -88,28 +88,34 @@ def _pack_met(
     log: PassLog,
 ) -> bool:  # fmt: skip
     """Make the table of the states that optimal play meets, from the one of all states."""
+    kind = problem.objective.policy_kind
     has_worked = not is_reached(store, problem)
-    if has_worked:
-        complete = source
-        if source.keep != "policy":
-            complete = Store(store.path / COMPLETE)
-            _begin(source, complete, EVERY_STATE)
-            _pack_all(source, complete, problem, options, workers, log)
-        _reach(complete, store, problem, options, workers, log)
+    if has_worked and source.keep == "policy":
+        table = PolicyTable(source, problem.shape, problem.objective)
+        reach_pass(table, store, options, workers, log)
+    elif has_worked:
+        _pack_both(source, store, problem, options, workers, log)
     store.discard(COMPLETE)
-    return store.finish_kind(problem.objective.policy_kind, bands_of(problem.shape)) or has_worked
+    store.checkpoint(kind).drop()
+    return store.finish_kind(kind, bands_of(problem.shape)) or has_worked
 
 
-def _reach(
-    complete: Store, store: Store, problem: Problem, options: SolveOptions, workers: Workers,
+def _pack_both(
+    source: Store, store: Store, problem: Problem, options: SolveOptions, workers: Workers,
     log: PassLog,
 ) -> None:  # fmt: skip
-    """Store what a complete table says of the states met; one in scratch goes if it is damaged."""
+    """Make the complete table in scratch, and of it the one wanted; the former goes if damaged."""
+    complete = Store(store.path / COMPLETE)
+    is_made = False
     try:
+        _begin(source, complete, EVERY_STATE)
+        _pack_all(source, complete, problem, options, workers, log)
+        is_made = True
         table = PolicyTable(complete, problem.shape, problem.objective)
         reach_pass(table, store, options, workers, log)
-    except SolutionDamaged as error:
-        if not complete.path.is_relative_to(store.path):
+    except (SolutionDamaged, NoSolution) as error:
+        # Until it is made its files alone are read, and their errors say where they are.
+        if not is_made and str(complete.path) not in str(error):
             raise
         store.discard(COMPLETE)
         raise SolutionDamaged(f"{error}; it is removed, the same command makes it again") from None

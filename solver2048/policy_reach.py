@@ -134,7 +134,6 @@ def reach_pass(
     result = {**(table.result or {}), "identity": store.kind_identity(kind)}
     result.pop("sha256", None)
     store.write_record(f"{kind}/{RESULT}", result)
-    store.checkpoint(kind).drop()
 
 
 def _read_window(store: Store, kind: str, shape: Shape) -> dict[int, AfterstateLayer]:
