@@ -294,11 +294,28 @@ def test_what_a_table_is_not_checked_against(
     assert message in result.stderr
 
 
+@pytest.mark.parametrize("name", ["sets/*/states/c/0", "values/score/*/afterstates/c/0",
+                                  "values/score/result.json", "solution.json"])  # fmt: skip
+def test_damage_of_what_a_table_is_checked_against_is_not_the_tables(
+    solved, packed, tmp_path, name
+):
+    shutil.copytree(solved("2x2"), tmp_path / "s")
+    for catalogue in (tmp_path / "s").rglob("catalogue.zip"):
+        catalogue.unlink()
+    (file,) = (tmp_path / "s").glob(name)
+    file.write_bytes(file.read_bytes()[:-9])
+    result = run("verify", packed("2x2"), "--against", tmp_path / "s", "--quiet")
+    assert result.exit_code == 8
+    assert f"repair {tmp_path / 's'}`" in result.stderr
+    assert str(packed("2x2")) not in result.output
+
+
 def test_a_table_that_does_not_fit_is_not_begun(solved, packed, tmp_path):
-    tight = ("--policy", "--out", tmp_path / "p", "--memory", "100MiB", "--quiet")
-    result = run("pack", solved("2x3"), *tight)
-    assert result.exit_code == 9
-    assert "of memory" in result.stderr
+    for memory in ("0", "100MiB"):
+        tight = ("--policy", "--out", tmp_path / "p", "--memory", memory, "--quiet")
+        result = run("pack", solved("2x3"), *tight)
+        assert result.exit_code == 9
+        assert "of memory" in result.stderr
     assert not (tmp_path / "p/solution.json").exists()
     assert run("pack", solved("2x3"), *tight, "--force").exit_code == 0
     assert solution_bytes(tmp_path / "p") == solution_bytes(packed("2x3"))
