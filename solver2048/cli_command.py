@@ -44,9 +44,10 @@ class Command(click.Command):
         try:
             return super().invoke(context)
         except SolverError as error:
-            path = context.params.get("path")
-            is_curable = path and isinstance(error, SolutionDamaged) and self.name != "repair"
-            advice = f"; {remedy(str(path))}" if is_curable and not is_url(str(path)) else ""
+            advice = ""
+            if isinstance(error, SolutionDamaged) and self.name != "repair":
+                path = str(error.place or context.params.get("path", ""))
+                advice = f"; {remedy(path)}" if path and not is_url(path) else ""
             click.echo(f"error: {error}{advice}", err=True)
             context.exit(error.exit_code)
         except MemoryError:

@@ -66,6 +66,6 @@ def pack(path: str, is_policy: bool, out: str, reach: str, objective: str, threa
         except SolutionDamaged as error:
             # Of the table it is records alone that are read, and their errors say where they are.
             if os.path.join(out, "") in str(error):
-                click.get_current_context().params["path"] = out  # what the remedy names
+                error.place = out
             raise
     print_report(out, objective, has_worked, as_json)

@@ -10,6 +10,7 @@ import click
 from .cli_command import Command, remedy
 from .cli_options import json_option, path_argument, quiet_option
 from .errors import SolutionDamaged
+from .location import is_url
 from .options import DEFAULT_SAMPLE, DEFAULT_SHARE, LEVELS
 
 
@@ -71,6 +72,6 @@ def verify(path: str, level: str, share: float, sample: int, seed: int, against:
         for error in findings.errors:
             click.echo(f"BAD  {error}")
     if gravest := findings.gravest():
-        if isinstance(gravest, SolutionDamaged):
-            click.echo(remedy(path), err=True)
+        if isinstance(gravest, SolutionDamaged) and not is_url(place := gravest.place or path):
+            click.echo(remedy(place), err=True)
         sys.exit(gravest.exit_code)

@@ -53,7 +53,10 @@ class SolutionInUse(SolverError):
 
 
 class SolutionDamaged(SolverError):
+    """place : the directory that `repair` is for, where it is not the PATH of a command"""
+
     exit_code = 8
+    place: str | None = None
 
 
 class SelfCheckFailed(SolverError):

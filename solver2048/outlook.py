@@ -84,7 +84,7 @@ def _forecast(counts: AgeCounts, ids: str, options: SolveOptions, keep: str) -> 
 def _check(
     name: str, records: Records, needs: _Needs, options: SolveOptions, advice: str = ""
 ) -> Outlook:
-    limit = options.memory_bytes or default_memory_bytes()
+    limit = default_memory_bytes() if options.memory_bytes is None else options.memory_bytes
     free = free_bytes(records.path)
     missing = missing_amounts(needs.disk, free, needs.memory.least, limit)
     if missing and not options.force:

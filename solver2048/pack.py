@@ -6,10 +6,8 @@ table's scratch meanwhile.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
-from collections.abc import Iterator
 
 from .age_counts import count_ages
 from .backward import Problem
@@ -83,32 +81,36 @@ def _pack_met(
     source: Store, store: Store, problem: Problem, options: SolveOptions, workers: Workers,
     log: PassLog,
 ) -> bool:  # fmt: skip
-    """Make the table of the states that optimal play meets, from the one of all states.
-
-    Returns whether there was anything to do.
-    """
+    """Make the table of the states that optimal play meets, from the one of all states."""
+    kind = problem.objective.policy_kind
     has_worked = not is_reached(store, problem)
-    if has_worked:
-        complete = source
-        if source.keep != "policy":
-            complete = Store(store.path / COMPLETE)
-            _begin(source, complete, EVERY_STATE)
-            keeper = PolicyKeeper(problem)
-            backward_pass(complete, keeper, options, workers, source=source, log=log)
-        with _discarded_if_damaged(complete, store):
-            table = PolicyTable(complete, problem.shape, problem.objective)
-            reach_pass(table, store, options, workers, log)
+    if has_worked and source.keep == "policy":
+        table = PolicyTable(source, problem.shape, problem.objective)
+        reach_pass(table, store, options, workers, log)
+    elif has_worked:
+        _pack_both(source, store, problem, options, workers, log)
     store.discard(COMPLETE)
-    return store.finish_kind(problem.objective.policy_kind, bands_of(problem.shape)) or has_worked
+    store.checkpoint(kind).drop()
+    return store.finish_kind(kind, bands_of(problem.shape)) or has_worked
 
 
-@contextlib.contextmanager
-def _discarded_if_damaged(complete: Store, store: Store) -> Iterator[None]:
-    """Remove a complete table that is damaged, if it lies in the new one's scratch."""
+def _pack_both(
+    source: Store, store: Store, problem: Problem, options: SolveOptions, workers: Workers,
+    log: PassLog,
+) -> None:  # fmt: skip
+    """Make the complete table in scratch, and of it the one wanted; the former goes if damaged."""
+    complete = Store(store.path / COMPLETE)
+    is_made = False
     try:
-        yield
-    except SolutionDamaged as error:
-        if not complete.path.is_relative_to(store.path):
+        _begin(source, complete, EVERY_STATE)
+        keeper = PolicyKeeper(problem)
+        backward_pass(complete, keeper, options, workers, source=source, log=log)
+        is_made = True
+        table = PolicyTable(complete, problem.shape, problem.objective)
+        reach_pass(table, store, options, workers, log)
+    except (SolutionDamaged, NoSolution) as error:
+        # Until it is made its files alone are read, and their errors say where they are.
+        if not is_made and str(complete.path) not in str(error):
             raise
         store.discard(COMPLETE)
         raise SolutionDamaged(f"{error}; it is removed, the same command makes it again") from None

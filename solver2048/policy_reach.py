@@ -162,7 +162,6 @@ def _finish(table: PolicyTable, store: Store) -> None:
     result = {**(table.result or {}), "identity": store.kind_identity(table.kind)}
     result.pop("sha256", None)  # that of the other record
     store.write_record(f"{table.kind}/{RESULT}", result)
-    store.checkpoint(table.kind).drop()
 
 
 def _build_band(

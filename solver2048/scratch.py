@@ -89,7 +89,7 @@ class Scratch:
         while bottom and self._bands[bottom - 1] in self._stored:
             bottom -= 1
         # The values of start boards are in no checkpoint: those bands stay.
-        while self._bands[bottom].first <= max(START_AGES.values()):
+        while bottom < number and self._bands[bottom].first <= max(START_AGES.values()):
             bottom += 1
         kept = sum(self._stored.get(below, 0) for below in self._bands[:bottom])
         span = self._span_below(bottom)

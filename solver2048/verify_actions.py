@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +32,9 @@ def check_comparable(store: Store, path: str) -> None:
         raise UsageError(
             f"{store.path} is no policy table: only that is checked against a solution"
         )
-    own, other = store.identity(), Store(path).identity()
+    own = store.identity()
+    with _reading(path):
+        other = Store(path).identity()
     if other.get("keep", "solution") != "solution":
         raise NoSolution(f"{path} has no values of all states: a solution is needed")
     if any(own[name] != other[name] for name in ("shape", "rules", "spawn4")):
@@ -45,7 +49,7 @@ def check_actions(store: Store, path: str, objective: str, sample: int, seed: in
     Returns what was found. Raises NotSolved, SolutionDamaged.
     """
     policy = Policy(store, objective)
-    with policy, Solution(Store(path), objective) as solution:
+    with _reading(path), policy, Solution(Store(path), objective) as solution:
         compared = _Comparison(policy, solution)
         if policy.table.reach != STATES_MET:
             _compare_random_states(compared, solution, sample, seed)
@@ -54,6 +58,16 @@ def check_actions(store: Store, path: str, objective: str, sample: int, seed: in
             simulate(policy, num_games, seed, policy=compared.play)
         kind = policy.table.kind
     return f"{kind}: {compared.num_boards} actions looked up in {path}, all of them best"
+
+
+@contextlib.contextmanager
+def _reading(path: str) -> Iterator[None]:
+    """What is damaged is the solution, unless it is said: the files of the table were checked."""
+    try:
+        yield
+    except SolutionDamaged as error:
+        error.place = error.place or path
+        raise
 
 
 class _Comparison:
@@ -71,7 +85,9 @@ class _Comparison:
         is_wrong = (found & ~best).any(axis=1) | (found.any(axis=1) != best.any(axis=1))
         if is_wrong.any():
             shown = format_board(tiles[is_wrong.argmax()])
-            raise SolutionDamaged(f"board {shown}: the action stored is none of the best")
+            error = SolutionDamaged(f"board {shown}: the action stored is none of the best")
+            error.place = str(self._policy.sets.store.path)
+            raise error
         self.num_boards += len(boards)
         actions: Actions = np.where(found.any(axis=1), found.argmax(axis=1), -1)
         return actions

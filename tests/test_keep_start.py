@@ -200,6 +200,8 @@ def test_a_budget_too_small_says_what_is_needed(tmp_path, small_bands):
     with pytest.raises(NoSpace, match=r"budget of 5\.4 GB is too small: .* about 14\.6 GB"):
         solve("4x3", tmp_path / "s", SolveOptions(keep="start", disk=parse_bytes("5GiB")))
     assert not (tmp_path / "s/solution.json").exists()
+    with pytest.raises(NoSpace, match="larger --disk goes on"):  # all ages in one band
+        solve("2x3", tmp_path / "one", SolveOptions(keep="start", disk=50_000))
     small_bands(KILL_BAND_SLOTS)
     with pytest.raises(NoSpace, match="larger --disk goes on"):
         solve("2x3", tmp_path / "s", SolveOptions(keep="start", disk=50_000))

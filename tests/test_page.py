@@ -276,6 +276,25 @@ def test_a_permalink_survives_reloading_and_sharing(open_page):
     assert is_noted(broken, "malformed_board")
 
 
+def test_an_address_of_another_solution_shows_nothing_of_the_one_before(open_page):
+    """Nor may a cell be clicked that was to be set up: not while the service is slow, nor after."""
+    page = open_page("#s=2x3&b=2,2,0/0,0,4")
+    wait_for_values(page)
+    page.evaluate("location.hash = '#s=2x3-tile-64&b=none'")
+    assert is_noted(page, "malformed_board")
+    assert shown(page, "value") == "–"
+    page.evaluate("location.hash = '#s=2x3-tile-64&b=2,2,0/0,0,4'")
+    wait_for_values(page)
+    page.get_by_role("button", name="Set up").click()
+    page.route("**/api/v1/board*", lambda route: None)  # never answered
+    page.evaluate("location.hash = '#s=2x3-tile-64&b=4,2,0/0,0,4'")
+    until(page, "document.querySelector('#editor').hidden")
+    assert page.locator("#board").get_attribute("data-allow") == "none"
+    page.evaluate("location.hash = '#s=2x3&b=4,2,0/0,0,4'")
+    until(page, "document.querySelector('#solution').value === '2x3'")
+    assert shown(page, "value") == "–"
+
+
 def test_a_phone(open_page):
     page = open_page(START, viewport=PHONE, has_touch=True, is_mobile=True)
     wait_for_values(page)

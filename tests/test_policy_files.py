@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from conftest import solution_bytes
 
 from solver2048 import ACTIONS, SolveOptions, open_solution, pack, policy_reach, records, solve
+from solver2048.checkpoints import Checkpoint
 from solver2048.cli import main
 from solver2048.errors import NotSolved, SolutionDamaged, UnreachableBoard, UsageError
 from solver2048.game_view import view
@@ -185,23 +186,52 @@ def test_a_finished_table_of_optimal_play_is_not_made_again(solved, tmp_path, mo
     assert not pack_policy(solved("2x2"), tmp_path, SolveOptions(threads=1), reach="optimal")
 
 
-def test_a_damaged_table_on_the_way_is_made_again(solved, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", [
+    "policy/score/*/codes/c/0", "policy/score/*/chunks", "policy/score/*/manifest.json",
+    "solution.json",
+])  # fmt: skip
+def test_a_damaged_table_on_the_way_is_made_again(solved, tmp_path, monkeypatch, name):
     def stopped(*_):
         raise KeyboardInterrupt
 
     make = functools.partial(pack_policy, solved("2x2"), tmp_path / "p", SolveOptions(threads=1),
                              reach="optimal")  # fmt: skip
     with monkeypatch.context() as patch:
-        patch.setattr(pack, "reach_pass", stopped)
+        patch.setattr(Store, "finish_kind", stopped)
         with pytest.raises(KeyboardInterrupt):
             make()
-    (chunk,) = (tmp_path / "p/scratch/complete/policy/score").glob("*/codes/c/0")
-    chunk.write_bytes(chunk.read_bytes()[:-1])
+    (file,) = (tmp_path / "p/scratch/complete").glob(name)
+    file.write_bytes(file.read_bytes()[:-9])
     with pytest.raises(SolutionDamaged, match="the same command makes it again"):
         make()
     assert make()
     pack_policy(solved("2x2"), tmp_path / "whole", SolveOptions(threads=1), reach="optimal")
     assert solution_bytes(tmp_path / "p") == solution_bytes(tmp_path / "whole")
+
+
+def test_damage_of_the_source_costs_nothing_made(solved, tmp_path):
+    shutil.copytree(solved("2x2"), tmp_path / "s")
+    (file,) = (tmp_path / "s").glob("sets/*/states/c/0")
+    file.write_bytes(file.read_bytes()[:-9])
+    with pytest.raises(SolutionDamaged) as found:
+        pack_policy(tmp_path / "s", tmp_path / "p", SolveOptions(threads=1), reach="optimal")
+    assert "removed" not in str(found.value)
+    assert (tmp_path / "p/scratch/complete/solution.json").exists()
+
+
+def test_a_pack_stopped_at_its_end_leaves_no_checkpoint(packed, tmp_path, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    options = SolveOptions(threads=1, checkpoint_seconds=0.0)
+    make = functools.partial(pack_policy, packed("2x2"), tmp_path, options, reach="optimal")
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "drop", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            make()
+    assert (tmp_path / "scratch/score").exists()
+    make()
+    assert not (tmp_path / "scratch/score").exists()
 
 
 @pytest.mark.parametrize("name", [
@@ -264,11 +294,28 @@ def test_what_a_table_is_not_checked_against(
     assert message in result.stderr
 
 
+@pytest.mark.parametrize("name", ["sets/*/states/c/0", "values/score/*/afterstates/c/0",
+                                  "values/score/result.json", "solution.json"])  # fmt: skip
+def test_damage_of_what_a_table_is_checked_against_is_not_the_tables(
+    solved, packed, tmp_path, name
+):
+    shutil.copytree(solved("2x2"), tmp_path / "s")
+    for catalogue in (tmp_path / "s").rglob("catalogue.zip"):
+        catalogue.unlink()
+    (file,) = (tmp_path / "s").glob(name)
+    file.write_bytes(file.read_bytes()[:-9])
+    result = run("verify", packed("2x2"), "--against", tmp_path / "s", "--quiet")
+    assert result.exit_code == 8
+    assert f"repair {tmp_path / 's'}`" in result.stderr
+    assert str(packed("2x2")) not in result.output
+
+
 def test_a_table_that_does_not_fit_is_not_begun(solved, packed, tmp_path):
-    tight = ("--policy", "--out", tmp_path / "p", "--memory", "100MiB", "--quiet")
-    result = run("pack", solved("2x3"), *tight)
-    assert result.exit_code == 9
-    assert "of memory" in result.stderr
+    for memory in ("0", "100MiB"):
+        tight = ("--policy", "--out", tmp_path / "p", "--memory", memory, "--quiet")
+        result = run("pack", solved("2x3"), *tight)
+        assert result.exit_code == 9
+        assert "of memory" in result.stderr
     assert not (tmp_path / "p/solution.json").exists()
     assert run("pack", solved("2x3"), *tight, "--force").exit_code == 0
     assert solution_bytes(tmp_path / "p") == solution_bytes(packed("2x3"))

@@ -242,17 +242,19 @@ async function copyLink() {
 async function openAddress() {
   const named = new URLSearchParams(location.hash.slice(1));
   const found = solutions.find(({ name }) => name === named.get("s"));
+  const previous = meta;
   meta = found ?? meta ?? solutions[0];
   picker.value = meta.name;
   const text = named.get("b");
   if (text === null) return newGame();
   setEditing(false);
-  if (!game || game.current.rows.length * game.current.rows[0].length !== meta.rows * meta.columns) {
+  // What another solution said of a game is nothing to show as this one's.
+  if (meta !== previous) {
     game = new Game(emptyBoard(meta.rows, meta.columns));
     misread = null;
     boardView.show(game.rows);
-    refresh();
   }
+  refresh();
   await readText(text);
 }
 
