@@ -39,10 +39,10 @@ solver2048 pack policies/3x3 --policy --reach optimal --out policies/met"""
 @json_option
 def pack(path: str, is_policy: bool, out: str, reach: str, objective: str, threads: int | None,
          memory: str | None, force: bool, quiet: bool, as_json: bool) -> None:  # fmt: skip
-    """Pack the solution PATH, all sets of which are needed, into a smaller table.
+    """Pack the best actions of a solution into a small table.
 
-    Actions are chosen again from values in float64, computed as in a solve. With --reach optimal
-    PATH may be a policy table.
+    All sets of PATH are needed. Actions are chosen again from values in float64, computed as in a
+    solve. With --reach optimal PATH may be a policy table.
     """
     from .amounts import parse_bytes
     from .errors import SolutionDamaged

@@ -16,6 +16,7 @@ import click
 from .cli_command import Command
 from .cli_options import json_option, objective_option, path_argument, quiet_option
 from .errors import SolverError, UsageError
+from .options import STATES_MET
 
 if TYPE_CHECKING:
     from .board_values import BoardValue
@@ -66,6 +67,8 @@ def query(path: str, boards: tuple[str, ...], objective: str, as_json: bool, sou
             form = form or FORMATS.get(Path(target).suffix.lower(), by_default)
             with _input(source) as lines, _output(target) as answers:
                 exit_code = _answer_stream(solution, lines, answers, form, threads, quiet)
+        if solution.meta.get("reach") == STATES_MET and not quiet:
+            click.echo("note: outside the table's own play its answers mean nothing", err=True)
     if exit_code:
         sys.exit(exit_code)
 

@@ -86,8 +86,9 @@ def _hints(game: PlayedGame) -> list[Line]:
     if not answer.best:
         return [[("the game is over", "bold")]]
     if not game.has_values:
-        return [[(f"* {answer.best[0]}", "best")], [("  by the policy table", "dim")]]
-    lines: list[Line] = [[(f"  {'action':<6}{'value':>12}{'loss':>12}", "dim")]]
+        lines: list[Line] = [[(f"* {answer.best[0]}", "best")], [("  by the policy table", "dim")]]
+        return lines if game.has_choice else [*lines, [("  of its own moves alone", "dim")]]
+    lines = [[(f"  {'action':<6}{'value':>12}{'loss':>12}", "dim")]]
     for name, action in answer.actions.items():
         if action is None:
             lines.append([(f"  {name:<6}{'illegal':>12}", "dim")])

@@ -106,8 +106,8 @@ class _ValuedLayer(NamedTuple):
 def no_values(store: Store) -> NotSolved:
     """The error of what needs values where a policy table lies."""
     return NotSolved(
-        f"{store.location} is a policy table: it holds the best actions and no values "
-        "(status, counts, query, play, simulate, verify and repair work with it)"
+        f"{store.location} is a policy table: it holds best actions (query, play, simulate; "
+        "best_action and policy in Python) and no values: those are in the solution it was made of"
     )
 
 

@@ -73,7 +73,12 @@ def _check_complete(source: Store, problem: Problem, reach: str) -> None:
             raise NotSolved(f"{source.path} is no complete policy table")
         return
     sets = LayerSets(source)
-    if source.keep == "start" or sets.gaps or sets.max_age < sets.shape.top_age:
+    if source.keep == "start":
+        raise NoSolution(
+            f"{source.path} keeps no sets, of which a table is made: `solver2048 solve "
+            f"{sets.shape.name} --keep policy --out DIR` makes one from nothing"
+        )
+    if sets.gaps or sets.max_age < sets.shape.top_age:
         raise NotSolved(f"{source.path} has not the sets of all ages; finish its solve first")
 
 

@@ -10,6 +10,7 @@ from .board import GivenBoard
 from .board_values import BoardValue
 from .explanation import Rows, empty_cells, exponent_rows, tile_rows, with_tile
 from .game import CELL_DRAW, START_AGE, TILE_DRAW, draws
+from .options import STATES_MET
 from .solution import Solution
 
 
@@ -51,12 +52,15 @@ class PlayedGame:
 
     history : of positions; the last is the present one
     slide : the move that waits for its spawn, if one does
+    has_choice : whether any legal action may be played; a table of its own play knows that alone
     The draws are those of `simulate` for its first game with that seed; each new game takes the
     next seed. All methods raise what `Solution.query` raises.
     """
 
     def __init__(self, solution: Solution, seed: int, board: GivenBoard | None = None) -> None:
+        solution.check_start(board)
         self.solution = solution
+        self.has_choice = solution.meta.get("reach") != STATES_MET
         self.seed = seed
         self.history: list[Position] = []
         self.slide: Slide | None = None
@@ -93,12 +97,12 @@ class PlayedGame:
         self._begin(self._random_start())
 
     def play(self, action: str) -> bool:
-        """Make a move, its spawn still to come; False if it is illegal."""
+        """Make a move, its spawn still to come; False if it is illegal, or there is no choice."""
         now = self.position
-        moved = rules.move(exponent_rows(now.answer.board), action)
-        if self.slide or moved is None:
-            return False
         best, chosen = now.answer.best, now.answer.actions.get(action)
+        moved = rules.move(exponent_rows(now.answer.board), action)
+        if self.slide or moved is None or not (self.has_choice or action in best):
+            return False
         loss = 0.0 if action in best else now.answer.value - chosen.value if chosen else math.nan
         self.slide = Slide(tile_rows(moved[0]), now.score + moved[1], Move(action, loss, best))
         return True

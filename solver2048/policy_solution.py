@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from .board import GivenBoard, format_board, parse_board, unpack_boards
 from .board_values import ActionValue, BoardValue, Meta, Probe
 from .errors import NotSolved, UnreachableBoard
+from .kernels.answers import IMPOSSIBLE_AGE
 from .layer_values import no_values
+from .options import EVERY_STATE
 from .policy import PolicyTable
-from .questions import Packed, as_tiles, order_by_age, pack_board, pack_tiles, refuse_first
+from .questions import Packed, as_tiles, order_by_age, pack_board, pack_tiles, refuse, refuse_first
 from .shape import ACTIONS, TRANSPOSED_ACTIONS
 from .solution import Solution
 from .workers import Workers
@@ -25,8 +27,10 @@ UNKNOWN = -2
 class Policy(Solution):
     """A policy table: the best action of every state, no values.
 
-    Boards are assumed reachable: of others the answer means nothing, or is an UnreachableBoard
-    where the table shows it. All that needs values raises NotSolved.
+    Boards are assumed to be of the states that the table was made for: all reachable ones, or, if
+    `meta["reach"]` is "optimal", those that the table's own play meets from a random start, alone.
+    Of others the answer means nothing, or is an UnreachableBoard where the table shows it. `value`,
+    `actions`, `layer` and `afterstates` raise NotSolved; values in answers are NaN.
     """
 
     def _read_result(self) -> dict[str, Any] | None:
@@ -61,6 +65,15 @@ class Policy(Solution):
             "reach": self.table.reach,
         }
 
+    def check_start(self, start: GivenBoard | None) -> None:
+        """Raise NotSolved for games that come to boards which the table is not of."""
+        if start is None or self.table.reach == EVERY_STATE or _is_start(start):
+            return
+        raise NotSolved(
+            f"{self.sets.store.location} knows the boards of its own play from a random start "
+            "alone: games from another board take a table of all states"
+        )
+
     @property
     def ages(self) -> list[int]:
         """Ages that have actions, upward."""
@@ -69,7 +82,7 @@ class Policy(Solution):
     def policy(self, boards: ArrayLike) -> NDArray[np.int8]:
         """Numbers of the stored actions in `ACTIONS`, of boards [n, rows, columns]; -1: game over.
 
-        Time O(n); boards are assumed reachable.
+        Time O(n); boards are assumed to be of the table's states.
         """
         return self._answer(boards, threads=1, partial=False)[1]
 
@@ -125,7 +138,7 @@ class Policy(Solution):
         code, age = pack_board(given, self.shape)
         codes = np.array([code], dtype=np.uint64)
         if not 4 <= age <= self.shape.top_age:
-            self._refuse(codes[0])
+            refuse(given.oriented, int(IMPOSSIBLE_AGE), self.shape, self.shape.top_age)
         number = int(self._numbers[self.table.actions(age, codes)[0]])
         if number == UNKNOWN:
             self._refuse(codes[0])
@@ -136,3 +149,9 @@ class Policy(Solution):
 
     def actions(self, board: str | ArrayLike) -> dict[str, ActionValue | None]:
         raise no_values(self.sets.store)
+
+
+def _is_start(board: GivenBoard) -> bool:
+    """Whether a board has two tiles, each a 2 or a 4."""
+    tiles = [tile for row in board.rows for tile in row if tile]
+    return len(tiles) == 2 and max(tiles) <= 4

@@ -106,7 +106,7 @@ class Records:
                 if found.get(name) != value:
                     raise NoSolution(
                         f"{self.path} is solved with {name} {found.get(name)}; "
-                        f"you asked for {value}"
+                        f"you asked for {value}: choose another directory"
                     )
             return
         self.write_record(SOLUTION_NAME, {**wanted, "identity": digest_of(wanted)})

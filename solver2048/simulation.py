@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,13 +47,15 @@ def simulate(
     Raises what `Solution.policy` raises.
     """
     shape = solution.shape
+    solution.check_start(start)
     if start is None:
         boards = start_boards(shape, seed, num_games, solution.spawn4)
     else:
         boards = np.repeat(pack_boards(start.oriented[None], shape), num_games)
     value = expected_value(solution, start)
-    is_forecast = policy == "optimal" and not solution.objective.exponent
-    points = value * num_games if is_forecast else None
+    points = None
+    if value is not None and policy == "optimal" and not solution.objective.exponent:
+        points = value * num_games
     rule = make_policy(policy, solution) if isinstance(policy, str) else policy
     with tqdm(total=points, desc="games", unit=" points", unit_scale=True,
               disable=None if show_progress else True) as bar:  # fmt: skip
@@ -89,9 +92,10 @@ def _play(
     return PlayedGames(scores, largest_exponents(boards, shape), num_moves)
 
 
-def expected_value(solution: Solution, start: GivenBoard | None) -> float:
-    """v* of the start board, or of a random start."""
-    return solution.start_values["random"] if start is None else solution.query(start).value
+def expected_value(solution: Solution, start: GivenBoard | None) -> float | None:
+    """v* of the start board, or of a random start; None where a policy table has it not."""
+    value = solution.start_values["random"] if start is None else solution.query(start).value
+    return None if math.isnan(value) else value
 
 
 def summarize(
@@ -99,6 +103,7 @@ def summarize(
 ) -> dict[str, Any]:
     """Mean outcome beside v*, scores and tiles of games, as one JSON object.
 
+    `standard_errors_off` is how far the mean of optimal play is from v*, None for other policies.
     The outcome of a game is what the objective makes of it: the score, or 1 if it reached the tile.
     """
     exponent = solution.objective.exponent
@@ -106,7 +111,9 @@ def summarize(
     outcome = _mean(outcomes)
     value = expected_value(solution, start)
     error = outcome["standard_error"]
-    off = (outcome["mean"] - value) / error if error else None
+    off = None
+    if policy == "optimal" and value is not None and error:
+        off = (outcome["mean"] - value) / error
     return {
         "shape": solution.shape.name,
         "objective": solution.objective.name,

@@ -28,7 +28,11 @@ def _means(summary: dict[str, Any]) -> list[str]:
         f"{score['highest']:,}",
         f"  moves a game           {summary['moves']:12,.2f}",
     ]
-    value = f"{'v*, optimal play':<23}{summary['value']:12,.{decimals}f}{beside}"
+    value = f"{'v*, optimal play':<23}"
+    if summary["value"] is None:
+        value += "   not in a policy table"
+    else:
+        value += f"{summary['value']:12,.{decimals}f}{beside}"
     if is_score:
         return [lines[0], f"  {value}", *lines[1:]]
     mean = f"{summary['mean']:12,.6f} ± {summary['standard_error']:.6f}"

@@ -130,6 +130,9 @@ class Solution:
         """How far two float64 values that are equal can be apart, rounded along different ways."""
         return self.objective.arithmetic_allowance(self.shape)
 
+    def check_start(self, start: GivenBoard | None) -> None:
+        """Make sure that all boards are known of games from a board, or from random starts."""
+
     # --- boards -------------------------------------------------------------------------------
 
     def value(self, board: str | ArrayLike) -> float:

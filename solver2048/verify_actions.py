@@ -57,7 +57,7 @@ def check_actions(store: Store, path: str, objective: str, sample: int, seed: in
             num_games = math.ceil(GAMES_TO_THE_TOP * sample / policy.shape.top_age)
             simulate(policy, num_games, seed, policy=compared.play)
         kind = policy.table.kind
-    return f"{kind}: {compared.num_boards} actions looked up in {path}, all of them best"
+    return f"{kind}: {compared.num_boards:,} actions looked up in {path}, all of them best"
 
 
 @contextlib.contextmanager

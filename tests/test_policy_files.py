@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from conftest import solution_bytes
 
 from solver2048 import ACTIONS, SolveOptions, open_solution, pack, policy_reach, records, solve
+from solver2048.board import parse_board
 from solver2048.checkpoints import Checkpoint
 from solver2048.cli import main
 from solver2048.errors import NotSolved, SolutionDamaged, UnreachableBoard, UsageError
@@ -259,6 +260,29 @@ def test_any_lost_file_is_made_again(packed, tmp_path, name, reach):
     assert run("repair", path, "--quiet").exit_code == 0
 
 
+def test_a_table_of_its_own_play_is_asked_about_nothing_else(packed, tmp_path):
+    """It cannot tell its boards from others: no other move, no other start, and `query` says so."""
+    pack_policy(packed("2x3"), tmp_path, SolveOptions(threads=1), reach="optimal")
+    with open_solution(tmp_path) as policy:
+        game = PlayedGame(policy, seed=1)
+        while not game.is_over:
+            best = game.position.answer.best
+            assert "of its own moves alone" in shown(game)
+            assert [name for name in ACTIONS if name not in best and game.play(name)] == []
+            assert game.play(best[0])
+            game.place_drawn()
+        assert PlayedGame(policy, 1, parse_board("2 . . / . 4 .", policy.shape)).rows[0][0] == 2
+        with pytest.raises(NotSolved, match="a table of all states"):
+            PlayedGame(policy, 1, parse_board("8 4 . / . . 2", policy.shape))
+    for command in ("simulate", "--start"), ("play", "--auto", "--board"):
+        result = run(command[0], tmp_path, *command[1:], "8 4 . / . . 2")
+        assert result.exit_code == 5
+    result = run("query", tmp_path, "2 2 . / . . .")
+    assert result.exit_code == 0
+    assert "outside the table's own play" in result.stderr
+    assert run("query", packed("2x3"), "2 2 . / . . .").stderr == ""
+
+
 def test_actions_are_looked_up_in_a_solution(solved, packed, tmp_path):
     """`verify --against`: of complete tables, of what play meets, and of tiles."""
     source = solved("2x3")
@@ -267,13 +291,13 @@ def test_actions_are_looked_up_in_a_solution(solved, packed, tmp_path):
         result = run("verify", path, "--against", source, "--sample", "5000", "--quiet")
         assert result.exit_code == 0, result.output
         found = re.search(
-            r"policy/score: (\d+) actions looked up in .*, all of them", result.stdout
+            r"policy/score: ([\d,]+) actions looked up in .*, all of them", result.stdout
         )
-        assert 3000 < int(found[1]) < 15_000
+        assert 3000 < int(found[1].replace(",", "")) < 15_000
     tile = SolveOptions(objective="tile:64", threads=1)
     pack_policy(solved("2x3", objective="tile:64"), tmp_path / "tile", tile)
     result = run("verify", tmp_path / "tile", "--against", solved("2x3", objective="tile:64"))
-    assert "policy/tile-64: 1988 actions" in result.stdout
+    assert "policy/tile-64: 1,988 actions" in result.stdout
 
 
 @pytest.mark.parametrize(("path", "against", "code", "message"), [
@@ -338,6 +362,10 @@ def test_a_table_is_played(packed, tmp_path):
         game.place_drawn()
         assert f"last move: {others[0]}; best: {best}" in shown(game)
         assert "nan" not in shown(game)
+    start = ("simulate", path, "--games", "50", "--start", "8 4 . / . . 2")
+    assert "not in a policy table" in run(*start).stdout
+    summary = json.loads(run(*start, "--json").stdout)
+    assert (summary["value"], summary["standard_errors_off"]) == (None, None)
     for command in (["explain", path, "2 2 . / . . 2"], ["games", path],
                     ["sample", path, "--output", tmp_path / "x.csv"]):  # fmt: skip
         result = run(*command)
