@@ -100,6 +100,11 @@ class _Repair:
         subjects = self._subjects(verify(self.store, level="full"))
         self._remove(subjects)
         lost = sorted(name for name in subjects if not (self.store.path / name).exists())
+        for kind in self.store.objective_kinds():
+            if any(name.startswith(f"{kind}/") for name in lost):
+                # What says that all is there is made again with what is not.
+                for name in (RESULT, catalogue.NAME):
+                    self.store.discard(f"{kind}/{name}")
         if lost:
             self.repairs.errors.append(NotSolved(
                 f"{', '.join(lost)}: made from a complete policy table; pack that into "

@@ -16,6 +16,7 @@ from .layer_index import build_layer_index, slot_boards
 from .options import STATES_MET
 from .policies import BATCH, Actions
 from .policy_solution import Policy
+from .records import OBJECTIVE
 from .samples import random_members
 from .simulation import simulate
 from .solution import Solution
@@ -27,7 +28,10 @@ third of it, and meets half as many states as its last age says."""
 
 
 def check_comparable(store: Store, path: str) -> None:
-    """Raise UsageError, NoSolution unless it is a policy table, and a solution of the same."""
+    """Make sure that one is a policy table, and the other a solution of all that it is of.
+
+    Raises UsageError, NoSolution, NotSolved.
+    """
     if store.keep != "policy":
         raise UsageError(
             f"{store.path} is no policy table: only that is checked against a solution"
@@ -39,6 +43,10 @@ def check_comparable(store: Store, path: str) -> None:
         raise NoSolution(f"{path} has no values of all states: a solution is needed")
     if any(own[name] != other[name] for name in ("shape", "rules", "spawn4")):
         raise NoSolution(f"{path} is no solution of {own['shape']} with the same spawns")
+    with _reading(path):
+        for kind in store.objective_kinds():
+            record = store.read_record(f"{kind}/{OBJECTIVE}") or {}
+            Solution(Store(path), str(record.get("objective"))).close()
 
 
 def check_actions(store: Store, path: str, objective: str, sample: int, seed: int) -> str:

@@ -255,6 +255,8 @@ def test_any_lost_file_is_made_again(packed, tmp_path, name, reach):
     if result.exit_code:
         assert result.exit_code == 5
         assert "pack" in result.output
+        if "policy/score/00004" in name:
+            assert not json.loads(run("status", path, "--json").stdout)["is_finished"]
         pack_policy(packed("2x2"), path, SolveOptions(threads=1), reach=reach)
     assert solution_bytes(path) == whole
     assert run("repair", path, "--quiet").exit_code == 0
