@@ -29,6 +29,7 @@ class RunTimer:
             self.save()
 
     def save(self) -> None:
+        """Add the time up to now. Raises NoSpace."""
         now = time.monotonic()
         record = self._store.read_run()
         record[self._name] = record.get(self._name, 0.0) + now - self._last
@@ -87,10 +88,12 @@ class BackgroundWriter:
             self._pool.shutdown()
 
     def submit(self, write: Callable[[], None]) -> None:
+        """Begin a write once the one before is done, whose error is raised here."""
         self.finish()
         self._pending = self._pool.submit(write)
 
     def finish(self) -> None:
+        """Wait for the write that runs, whose error is raised here."""
         pending, self._pending = self._pending, None
         if pending is not None:
             pending.result()

@@ -64,5 +64,6 @@ class Checkpoint:
         return {}
 
     def drop(self) -> None:
+        """Remove it, if it is there."""
         for directory in self._places:
             remove(directory)

@@ -149,7 +149,7 @@ class Forecast:
     def _mode(
         self, limits: Limits, forward: float, disk: _Disk, redone_share: float = 0.0
     ) -> ModePlan:
-        usual, least = peak_memory(self.footprint, self.has_values)
+        usual, least = peak_memory(self.footprint, True, self.has_values)
         backward = float(self.backward.sum())
         if backward:
             backward += self._written_checkpoints * self._rates.checkpoint_byte
@@ -230,7 +230,11 @@ def redone_bands(footprint: Footprint, span_bytes: float) -> tuple[NDArray[np.bo
 
 
 def least_span_bytes(footprint: Footprint) -> float:
-    """The least that sets and seeds can take where sets are not kept, see `redone_bands`."""
+    """The least that sets and seeds can take where sets are not kept, see `redone_bands`.
+
+    With n spans a budget b holds n * b - seed * n * n / 2 bytes of sets, which is all of them for
+    the least b where n * seed = b; on top, bands are whole and one is made beside those it is from.
+    """
     whole, largest = float(footprint.sets.sum()), float(footprint.sets.max())
     return min(whole, float(np.sqrt(2 * whole * _seed_bytes(footprint))) + 3 * largest)
 
@@ -248,13 +252,27 @@ def _seed_bytes(footprint: Footprint) -> float:
     return float((np.array(num_bands) * footprint.sets).mean())
 
 
-def peak_memory(footprint: Footprint, has_values: bool) -> tuple[float, float]:
-    """Peak memory of the passes wanted: as usual, and without overlap of bands."""
-    usual, least = footprint.forward.max(), footprint.forward_apart.max()
-    if has_values:
-        usual = max(usual, footprint.backward.max())
-        least = max(least, footprint.backward_apart.max())
-    return float(usual), float(least)
+class PeakMemory(NamedTuple):
+    """Bytes: as usual, and without overlap of bands."""
+
+    usual: float
+    least: float
+
+
+def peak_memory(
+    footprint: Footprint,
+    is_forward: bool | NDArray[np.bool_],
+    is_backward: bool | NDArray[np.bool_],
+) -> PeakMemory:
+    """Peak memory over the bands that a pass has still to come to, all or none or bool[bands]."""
+
+    def peak(forward: Floats, backward: Floats) -> float:
+        return float(np.maximum(is_forward * forward, is_backward * backward).max())
+
+    return PeakMemory(
+        peak(footprint.forward, footprint.backward),
+        peak(footprint.forward_apart, footprint.backward_apart),
+    )
 
 
 def missing_amounts(

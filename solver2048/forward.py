@@ -35,7 +35,7 @@ START_AGES = {"2,2": 4, "2,4": 6, "4,4": 8}
 
 @dataclass(frozen=True)
 class Layer:
-    """All boards of one age, as bitmaps in index order."""
+    """All boards of one age: uint64[ceil(slots / 64)], bitmaps in index order."""
 
     index: LayerIndex
     states: NDArray[np.uint64]
@@ -45,7 +45,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class AfterstateLayer:
-    """What the window keeps of a layer."""
+    """What the window keeps of a layer: uint64[ceil(slots / 64)], a bitmap in index order."""
 
     index: LayerIndex
     afterstates: NDArray[np.uint64]

@@ -217,6 +217,7 @@ class LayerSets:
         return [LayerCounts.from_record(records[age]) for age in sorted(records)]
 
     def layer_counts(self, age: int) -> LayerCounts:
+        """Counts of a stored age. Raises NotSolved, SolutionDamaged."""
         return LayerCounts.from_record(self._record(age))
 
     def band_of(self, age: int) -> Band:

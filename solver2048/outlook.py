@@ -13,7 +13,14 @@ from .amounts import default_memory_bytes
 from .errors import NoSpace
 from .files import directory_size, format_size, free_bytes
 from .footprint import Footprint, compute_footprint
-from .forecast import Forecast, Limits, least_budget, missing_amounts, peak_memory
+from .forecast import (
+    Forecast,
+    Limits,
+    PeakMemory,
+    least_budget,
+    missing_amounts,
+    peak_memory,
+)
 from .options import DEFAULT_DISK, DEFAULT_VALUES, KEEPS, STATES_MET, SolveOptions
 from .progress_log import AGAIN, REACH
 from .rates import default_rates
@@ -61,18 +68,11 @@ def check_pack_fits(
     return _check(counts.shape.name, records, needs, options)
 
 
-class _Memory(NamedTuple):
-    """Peak memory: as usual, and without overlap of bands."""
-
-    usual: float
-    least: float
-
-
 class _Needs(NamedTuple):
     """Seconds by pass of the whole; memory, and bytes on disk, of what is not stored yet."""
 
     seconds: dict[str, float]
-    memory: _Memory
+    memory: PeakMemory
     disk: float
 
 
@@ -101,15 +101,7 @@ def _solution_needs(
     footprint = forecast.footprint
     new_sets = _missing_bands(records, SETS, footprint)
     new_values = _missing_bands(records, kind, footprint) & forecast.has_values
-    memory = _Memory(
-        *(
-            float(np.maximum(new_sets * forward, new_values * backward).max())
-            for forward, backward in (
-                (footprint.forward, footprint.backward),
-                (footprint.forward_apart, footprint.backward_apart),
-            )
-        )
-    )
+    memory = peak_memory(footprint, new_sets, new_values)
     disk = float((new_sets * footprint.sets + new_values * footprint.kept).sum())
     if disk:
         disk += forecast.scratch + forecast.checkpoints
@@ -129,7 +121,7 @@ def _span_needs(records: Records, kind: str, forecast: Forecast, options: SolveO
     if options.keep == "policy":
         budget += float(forecast.footprint.kept.sum())
     mode = forecast.mode(Limits(np.inf, budget))
-    memory = _Memory(*peak_memory(forecast.footprint, forecast.has_values))
+    memory = peak_memory(forecast.footprint, True, forecast.has_values)
     there = sum(directory_size(records.path / name) for name in (SETS, "scratch", kind))
     seconds = forecast.seconds()
     if forecast.has_values:
@@ -143,9 +135,7 @@ def _pack_needs(
     """What optimal play meets is taken to take as much of all as the complete table."""
     footprint = forecast.footprint
     new = _missing_bands(records, kind, footprint)
-    memory = _Memory(
-        float((new * footprint.backward).max()), float((new * footprint.backward_apart).max())
-    )
+    memory = peak_memory(footprint, False, new)
     passes = ["backward"] if source.keep != "policy" else []
     passes += [REACH] if reach == STATES_MET else []
     seconds = dict.fromkeys(passes, forecast.seconds()["backward"])

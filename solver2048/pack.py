@@ -56,9 +56,11 @@ def pack_policy(
         outlook = check_pack_fits(source, store, kind, counts, reach, options)
         options = dataclasses.replace(options, overlaps=outlook.overlaps)
         _begin(source, store, reach)
-        pack = _pack_all if reach == EVERY_STATE else _pack_met
         with ProgressLog(store.path, outlook.seconds) as log, Workers(options.threads) as workers:
-            return pack(source, store, problem, options, workers, log)
+            if reach == EVERY_STATE:
+                keeper = PolicyKeeper(problem)
+                return backward_pass(store, keeper, options, workers, source=source, log=log)
+            return _pack_met(source, store, problem, options, workers, log)
 
 
 def _check_complete(source: Store, problem: Problem, reach: str) -> None:
@@ -73,14 +75,6 @@ def _check_complete(source: Store, problem: Problem, reach: str) -> None:
     sets = LayerSets(source)
     if source.keep == "start" or sets.gaps or sets.max_age < sets.shape.top_age:
         raise NotSolved(f"{source.path} has not the sets of all ages; finish its solve first")
-
-
-def _pack_all(
-    source: Store, store: Store, problem: Problem, options: SolveOptions, workers: Workers,
-    log: PassLog,
-) -> bool:  # fmt: skip
-    """Make the table of all states of a solution; returns whether there was anything to do."""
-    return backward_pass(store, PolicyKeeper(problem), options, workers, source=source, log=log)
 
 
 def _pack_met(
@@ -109,7 +103,8 @@ def _pack_both(
     is_made = False
     try:
         _begin(source, complete, EVERY_STATE)
-        _pack_all(source, complete, problem, options, workers, log)
+        keeper = PolicyKeeper(problem)
+        backward_pass(complete, keeper, options, workers, source=source, log=log)
         is_made = True
         table = PolicyTable(complete, problem.shape, problem.objective)
         reach_pass(table, store, options, workers, log)

@@ -53,10 +53,10 @@ def make_plan(
 
     keep : the one mode wanted; without it all, or where there is no backward pass the first
     """
-    keeps = [keep] if keep else KEEPS if counts.is_complete else KEEPS[:1]
+    possible = KEEPS if counts.is_complete else KEEPS[:1]
     forecasts = [
-        Forecast(counts, rates, compute_footprint(counts, ids, values, keep), keep)
-        for keep in keeps
+        Forecast(counts, rates, compute_footprint(counts, ids, values, mode), mode)
+        for mode in ([keep] if keep else possible)
     ]
     return Plan(
         shape=counts.shape.name,

@@ -73,6 +73,7 @@ class PolicyTable:
         return actions
 
     def index(self, age: int) -> LayerIndex:
+        """The index of an age, by whose slots its actions lie."""
         return self._index(age)
 
     def layers(self) -> list[dict[str, int]]:

@@ -21,11 +21,11 @@ from .errors import SolutionDamaged
 from .forward import START_AGES, AfterstateLayer, mark_states, slide
 from .kernels.policy import NO_ACTION, NOT_STORED, mark_policy_moves
 from .layer import Band
-from .layer_index import build_layer_index, member_boards, transposed_boards
+from .layer_index import LayerIndex, build_layer_index, transposed_boards
 from .layer_sets import LayerSets
 from .options import STATES_MET, SolveOptions
 from .policy import PolicyTable
-from .policy_bands import PolicyBandBuilder, member_chunks
+from .policy_bands import PolicyBandBuilder, map_members
 from .progress import Progress
 from .progress_log import NO_LOG, REACH, PassLog
 from .records import RESULT
@@ -59,7 +59,6 @@ def reached_layers(
     Raises SolutionDamaged where a state is met for which there is no action.
     """
     shape = table.shape
-    tables = build_tables(shape)
     first = max(window, default=min(START_AGES.values()) - 2) + 2
     for age in range(first, shape.top_age + 1, 2):
         index = build_layer_index(shape, age)
@@ -67,17 +66,29 @@ def reached_layers(
         ranks = rank_bitmap(states)
         actions = np.full(int(ranks[-1]), NO_ACTION, dtype=np.uint8)
         afterstates = empty_bitmap(int(index.num_slots))
-        for start, stop, place in member_chunks(ranks):
-            codes = member_boards(shape, index, states, start, stop)
-            actions[place] = table.actions(age, codes)
-            mark_policy_moves(tables, index, codes, actions[place], afterstates)
-            if shape.is_square:  # what it meets from a board it meets, transposed, from another
-                codes = transposed_boards(shape, codes)
-                mark_policy_moves(tables, index, codes, TURNED[actions[place]], afterstates)
+        act = functools.partial(_act, table, index, actions, afterstates)
+        map_members(shape, index, ranks, workers, act)
         if (actions == NOT_STORED).any():
             raise SolutionDamaged(f"age {age}: no action is stored for a state that play meets")
         slide(window, AfterstateLayer(index, afterstates))
         yield ReachedLayer(age, ranks, actions)
+
+
+def _act(
+    table: PolicyTable,
+    index: LayerIndex,
+    actions: NDArray[np.uint8],
+    afterstates: NDArray[np.uint64],
+    codes: NDArray[np.uint64],
+    place: slice,
+) -> None:
+    """Fill the actions of some members of a layer, and mark the afterstates they lead to."""
+    shape, tables = table.shape, build_tables(table.shape)
+    actions[place] = table.actions(int(index.age), codes)
+    mark_policy_moves(tables, index, codes, actions[place], afterstates)
+    if shape.is_square:  # what it meets from a board it meets, transposed, from another
+        codes = transposed_boards(shape, codes)
+        mark_policy_moves(tables, index, codes, TURNED[actions[place]], afterstates)
 
 
 def is_reached(store: Store, problem: Problem) -> bool:
@@ -131,9 +142,7 @@ def reach_pass(
                 log.saved(band.last)
             timer.save()
         writer.finish()
-    result = {**(table.result or {}), "identity": store.kind_identity(kind)}
-    result.pop("sha256", None)
-    store.write_record(f"{kind}/{RESULT}", result)
+    _finish(table, store)
 
 
 def _read_window(store: Store, kind: str, shape: Shape) -> dict[int, AfterstateLayer]:
@@ -148,9 +157,17 @@ def _read_window(store: Store, kind: str, shape: Shape) -> dict[int, AfterstateL
     }
 
 
+def _finish(table: PolicyTable, store: Store) -> None:
+    """Take over the result of the complete table, whose values are those of these states too."""
+    result = {**(table.result or {}), "identity": store.kind_identity(table.kind)}
+    result.pop("sha256", None)  # that of the other record
+    store.write_record(f"{table.kind}/{RESULT}", result)
+
+
 def _build_band(
     table: PolicyTable, band: Band, reached: list[ReachedLayer], workers: Workers
 ) -> PolicyBandBuilder:
+    """The actions of a band's states that are met, ready to be committed."""
     num_members = {layer.age: len(layer.actions) for layer in reached}
     builder = PolicyBandBuilder(table.shape, band, num_members)
     for layer in reached:

@@ -98,7 +98,6 @@ class Policy(Solution):
     def _look_up(self, packed: Packed, threads: int, partial: bool) -> NDArray[np.int8]:
         order, stops = order_by_age(packed, self.shape)
         numbers = np.full(len(packed.codes), UNKNOWN, dtype=np.int8)
-
         halves = np.flatnonzero(np.diff(stops, prepend=0)).tolist()
 
         def look_up(number: int, _: int) -> None:

@@ -201,6 +201,7 @@ class Records:
             return {}
 
     def write_record(self, name: str, record: dict[str, Any]) -> None:
+        """Write or replace a JSON record, at once or not at all. Raises NoSpace."""
         path = self.path / name
         try:
             write_file(path, dump_record(record), self._new)
@@ -211,6 +212,7 @@ class Records:
         (self.path / name).unlink(missing_ok=True)
 
     def record_names(self, pattern: str) -> list[str]:
+        """Paths below the solution that fit a pattern, in order."""
         return sorted(p.relative_to(self.path).as_posix() for p in self.path.glob(pattern))
 
     def objective_names(self, pattern: str) -> list[str]:

@@ -55,18 +55,11 @@ def verify(
         rules, from the values two and four ages later; figures are compared with published ones
     only : bands, such as ``sets/00004-00300``, to check beyond `quick`; None means all
     against : a solution in which about `sample` actions of a policy table are looked up
-    Raises NoSolution if there is none.
+    Raises NoSolution if there is none, UsageError for what cannot be asked.
     """
-    if level not in LEVELS:
-        raise UsageError(f"level {level!r} is none of {', '.join(LEVELS)}")
-    if not 0 <= share <= 1:
-        raise UsageError(f"share {share} does not lie between 0 and 1")
     # The files themselves are checked, and the catalogues against them.
     store = Store(store.path, uses_catalogues=False)
-    if against is not None:
-        if level != LEVELS[-1]:
-            raise UsageError(f"level {level}: a solution is compared at level {LEVELS[-1]} alone")
-        check_comparable(store, against)
+    _check_asked(store, level, share, against)
     findings = Findings()
     try:
         stored_shape(store)
@@ -87,12 +80,27 @@ def verify(
             check = functools.partial(_check_meaning, store, kind, sample, seed, show_progress)
             findings.attempt(kind, check)
             if against is not None:
-                objective = str((store.read_record(f"{kind}/{OBJECTIVE}") or {})["objective"])
-                compare = functools.partial(
-                    check_actions, Store(store.path), against, objective, sample, seed
+                table, name = Store(store.path), _objective_name(store, kind)
+                findings.attempt(
+                    kind, functools.partial(check_actions, table, against, name, sample, seed)
                 )
-                findings.attempt(kind, compare)
     return findings
+
+
+def _check_asked(store: Store, level: str, share: float, against: str | None) -> None:
+    if level not in LEVELS:
+        raise UsageError(f"level {level!r} is none of {', '.join(LEVELS)}")
+    if not 0 <= share <= 1:
+        raise UsageError(f"share {share} does not lie between 0 and 1")
+    if against is not None:
+        if level != LEVELS[-1]:
+            raise UsageError(f"level {level}: a solution is compared at level {LEVELS[-1]} alone")
+        check_comparable(store, against)
+
+
+def _objective_name(store: Store, kind: str) -> str:
+    """The objective of a kind that is sound."""
+    return str((store.read_record(f"{kind}/{OBJECTIVE}") or {})["objective"])
 
 
 def _kind_bytes(store: Store, kind: str) -> int:
@@ -117,6 +125,7 @@ class _BandCheck:
         self._only = only
 
     def is_full(self, kind: str, band: Band) -> bool:
+        """Whether all bytes of a band are read."""
         return self._is_full and (self._only is None or f"{kind}/{band.name}" in self._only)
 
     def check_bytes(self, kind: str, band: Band, names: Iterable[str]) -> None:
@@ -276,14 +285,14 @@ def _check_set_band(sets: LayerSets, band: Band, bands: _BandCheck) -> str:
 
 def _check_meaning(store: Store, kind: str, sample: int, seed: int, show_progress: bool) -> str:
     """The values of an objective, read as anybody reads them, and the figures that came of them."""
-    record = store.read_record(f"{kind}/{OBJECTIVE}") or {}
+    name = _objective_name(store, kind)
     if store.drops_sets:
-        objective = parse_objective(str(record["objective"]), stored_shape(store))
+        objective = parse_objective(name, stored_shape(store))
         check_published(make_report(LayerSets(store), objective))
     if store.keep == "policy":
-        return check_policy(Store(store.path), str(record["objective"]), show_progress)
+        return check_policy(Store(store.path), name, show_progress)
     if store.keeps_start_alone:
         return f"{kind}: figures agree with the published ones"
-    with Solution(Store(store.path), str(record["objective"])) as solution:
+    with Solution(Store(store.path), name) as solution:
         check_published(make_report(solution.sets, solution.objective))
         return check_values(solution, sample, seed)

@@ -22,8 +22,8 @@ from .solution import Solution
 from .store import Store
 
 GAMES_TO_THE_TOP = 8
-"""Games end, on average, below an eighth to a third of the top age, and come to half as many states
-as that."""
+"""Games that meet about as many states as the top age says: one ends, on average, at an eighth to a
+third of it, and meets half as many states as its last age says."""
 
 
 def check_comparable(store: Store, path: str) -> None:

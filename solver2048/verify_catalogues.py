@@ -19,6 +19,7 @@ from .store import Store
 
 
 def check_catalogue(store: Store, findings: Findings, kind: str, is_complete: bool) -> None:
+    """Note where a catalogue differs from the files, or is missing of a kind that is complete."""
     name = f"{kind}/{catalogue.NAME}"
     if (store.path / name).exists():
         findings.attempt(name, functools.partial(_compare_catalogue, store, findings, kind))
@@ -68,5 +69,6 @@ def check_strays(store: Store, findings: Findings, kinds: list[str]) -> None:
 
 
 def note_strays(store: Store, findings: Findings, names: list[str]) -> None:
+    """Note files, named below the solution, that do not belong there."""
     for name in names:
         findings.add(name, f"{store.path / name} does not belong there")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from pathlib import Path
 
 import numpy as np
@@ -102,6 +103,14 @@ def solution_bytes(path: Path) -> dict[str, bytes]:
         for file in sorted(path.rglob("*"))
         if file.is_file() and file.relative_to(path).parts[0] not in NOT_PART
     }
+
+
+def wait_for(condition, seconds=300.0):
+    """Wait until a condition holds; so long only where it never will."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def faces(exponents) -> list[int]:

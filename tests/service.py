@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import signal
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -44,7 +43,7 @@ class Service:
         return parts.hostname, parts.port
 
     def ask(self, path, method="GET", body=None, headers=None) -> Answer:
-        connection = http.client.HTTPConnection(*self.place, timeout=30)
+        connection = http.client.HTTPConnection(*self.place, timeout=60)
         try:
             connection.request(method, path, body, headers or {})
             response = connection.getresponse()
@@ -60,11 +59,6 @@ class Service:
     def post(self, document, headers=None) -> Answer:
         body = document if isinstance(document, bytes) else json.dumps(document).encode()
         return self.ask("/api/v1/boards", "POST", body, JSON | (headers or {}))
-
-    def stop(self, number=signal.SIGTERM) -> int:
-        """The exit code after a signal."""
-        self.process.send_signal(number)
-        return self.process.wait(timeout=20)
 
 
 @contextmanager

@@ -9,11 +9,10 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from click.testing import CliRunner
-from conftest import solution_bytes
+from conftest import solution_bytes, wait_for
 
 from solver2048.cli import main
 
@@ -209,11 +208,9 @@ def solver(*arguments):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_solve_says_how_to_go_on(number, tmp_path):
     with solver("solve", "3x3", "--out", tmp_path / "s", "--threads", 1) as process:
-        deadline = time.monotonic() + 60
-        while not (tmp_path / "s/sets").is_dir() and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_for((tmp_path / "s/sets").is_dir)
         process.send_signal(number)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "goes on where it stopped" in errors
     assert "Traceback" not in errors
@@ -221,11 +218,9 @@ def test_an_interrupted_solve_says_how_to_go_on(number, tmp_path):
 
 def test_two_solves_on_one_directory(tmp_path):
     with solver("solve", "3x3", "--out", tmp_path / "s", "--threads", 1) as first:
-        deadline = time.monotonic() + 60
-        while not (tmp_path / "s/solution.json").is_file() and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_for((tmp_path / "s/solution.json").is_file)
         with solver("solve", "3x3", "--out", tmp_path / "s") as second:
-            _, errors = second.communicate(timeout=60)
+            _, errors = second.communicate(timeout=300)
         assert second.returncode == 7
         assert f"in use by process {first.pid}" in errors
         first.kill()

@@ -89,23 +89,26 @@ def start_of(path: Path, objective: str = "score") -> dict:
 
 
 class PeakSize:
-    """The most that sets and scratch take, looked at all the time and before any removal."""
+    """The most that sets and scratch take, looked at before and after all that adds or removes.
+
+    One such call at a time, as files counted first could be removed before others are added.
+    """
 
     def __init__(self, path: Path, monkeypatch) -> None:
         self._path = path
+        self._lock = threading.RLock()
         self.bytes = 0
         for place, name in (
             (Store, "write_band"), (Store, "discard"), (checkpoints, "replace_directory")
         ):  # fmt: skip
             monkeypatch.setattr(place, name, self._watched(getattr(place, name)))
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch)
 
     def _watched(self, call):
         def called(*arguments):
-            self._look()
-            result = call(*arguments)
-            self._look()
+            with self._lock:
+                self._look()
+                result = call(*arguments)
+                self._look()
             return result
 
         return called
@@ -121,18 +124,6 @@ class PeakSize:
                         continue
         self.bytes = max(self.bytes, size)
 
-    def _watch(self) -> None:
-        while not self._stop.wait(0.005):
-            self._look()
-
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._stop.set()
-        self._thread.join()
-
 
 # --- spans ------------------------------------------------------------------------------------
 
@@ -142,8 +133,8 @@ def test_eight_spans_give_the_same_start_values(solved, tmp_path, small_bands, s
     spans.clear()
     small_bands(BAND_SLOTS)
     path = tmp_path / "s"
-    with PeakSize(path, monkeypatch) as peak:
-        solve(SHAPE, path, SolveOptions(keep="start", disk=DISK))
+    peak = PeakSize(path, monkeypatch)
+    solve(SHAPE, path, SolveOptions(keep="start", disk=DISK))
     assert len(spans) >= 8
     assert DISK / 2 < peak.bytes <= DISK
     assert start_of(path) == expected

@@ -136,14 +136,14 @@ class Terminal:
 
     def wait_for(self, text):
         """Read until a text is on the screen."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not any(text in line for line in self.screen.display):
             assert time.monotonic() < deadline, "\n".join(self.screen.display)
             self._read()
 
     def end(self):
         """(exit code, standard error), read to the end."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while self.process.poll() is None:
             assert time.monotonic() < deadline
             self._read()

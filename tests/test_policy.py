@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from naive import NaiveSolution, images
+from naive import NaiveSolution
 
 from elias_fano.ranked import rank_bitmap
 from solver2048 import ACTIONS, SolveOptions, open_solution
+from solver2048.backward import Problem
 from solver2048.board import pack_boards, unpack_boards
+from solver2048.errors import UsageError
 from solver2048.forward import AfterstateLayer, enumerate_layer
 from solver2048.kernels.moves import moves_into
 from solver2048.layer import Band
@@ -18,7 +20,7 @@ from solver2048.pack import pack_policy
 from solver2048.policy import NO_ACTION, PolicyTable
 from solver2048.policy_bands import PolicyBandBuilder
 from solver2048.policy_reach import reached_layers
-from solver2048.policy_value import evaluate_policy
+from solver2048.policy_value import evaluate_packed, evaluate_policy
 from solver2048.shape import parse_shape
 from solver2048.store import Store
 from solver2048.tables import build_tables
@@ -46,10 +48,16 @@ def test_every_action_is_one_of_the_best_by_the_naive_twin(packed, shape):
         assert values[ACTIONS[number]] >= max(values.values()) - 1e-9
 
 
-@pytest.mark.parametrize("shape", ["2x3", "2x4"])
-def test_the_table_is_worth_what_the_solution_says(solved, packed, shape):
+@pytest.mark.parametrize(("shape", "is_packed"), [("2x3", False), ("2x3", True), ("2x4", True)])
+def test_the_table_is_worth_what_the_solution_says(solved, packed, shape, is_packed):
+    """As any function of boards, and as one that is known to follow the flips."""
     with open_solution(packed(shape)) as policy, open_solution(solved(shape)) as solution:
-        found = evaluate_policy(shape, policy.policy)
+        if is_packed:
+            problem = Problem(policy.shape, policy.objective, policy.spawn4)
+            with Workers() as workers:
+                found = evaluate_packed(problem, policy.table.actions, workers)
+        else:
+            found = evaluate_policy(shape, policy.policy)
         assert policy.start_values == solution.start_values
         assert found["random_start"] == pytest.approx(solution.start_values["random"], rel=1e-12)
         for board, value in (solution.stored.result or {})["start_boards"].items():
@@ -62,13 +70,17 @@ def test_less_than_two_bits_a_state(packed):
     assert 8 * table.num_bytes() / members < 1.5
 
 
-def test_evaluation_of_any_function_equals_a_naive_one():
-    naive = NaiveSolution(2, 2)
+@pytest.mark.parametrize("shape", [(2, 2), (2, 3)])
+def test_evaluation_of_any_function_equals_a_naive_one(shape):
+    """Of one that does another thing on the image of a board, too."""
+    naive = NaiveSolution(*shape)
 
     def greedy(board):
-        """The highest reward; ties follow the symmetries of the board, as a policy here has to."""
+        """The highest reward; of several another one on every board."""
         moves = naive.moves[board]
-        return max(moves, key=lambda a: (moves[a][1], min(images(moves[a][0], 2, 2))), default=None)
+        return max(
+            moves, key=lambda a: (moves[a][1], hash((*board, ACTIONS.index(a)))), default=None
+        )
 
     worth = {}
     for age in sorted(naive.states, reverse=True):
@@ -82,12 +94,12 @@ def test_evaluation_of_any_function_equals_a_naive_one():
                     worth[state] += share * sum(after) / len(after)
 
     def policy(boards):
-        exponents = np.bitwise_count(np.maximum(boards - 1, 0)).reshape(-1, 4).astype(int)
-        actions = [greedy(tuple(board)) for board in exponents.tolist()]
+        exponents = np.bitwise_count(np.maximum(boards - 1, 0)).reshape(len(boards), -1)
+        actions = [greedy(tuple(board)) for board in exponents.astype(int).tolist()]
         return np.array([-1 if action is None else ACTIONS.index(action) for action in actions])
 
-    found = evaluate_policy("2x2", policy)["start_boards"]
-    assert len(found) == 24
+    found = evaluate_policy("{}x{}".format(*shape), policy)["start_boards"]
+    assert len(found) == {(2, 2): 24, (2, 3): 60}[shape]
     for text, value in found.items():
         board = tuple({".": 0, "2": 1, "4": 2}[cell] for cell in text.replace("/", "").split())
         assert value == pytest.approx(worth[board], rel=1e-12)
@@ -96,6 +108,15 @@ def test_evaluation_of_any_function_equals_a_naive_one():
 def test_a_policy_that_fails_is_worth_nothing():
     found = evaluate_policy("2x2", lambda boards: np.zeros(len(boards), dtype=int))
     assert np.isnan(found["random_start"])
+
+
+@pytest.mark.parametrize("wrong", [
+    lambda boards: None, lambda boards: ["up"] * len(boards), lambda boards: np.zeros(3, int),
+    lambda boards: np.zeros(len(boards)),
+])  # fmt: skip
+def test_a_policy_that_gives_no_actions_is_refused(wrong):
+    with pytest.raises(UsageError, match="as many integers are needed"):
+        evaluate_policy("2x2", wrong)
 
 
 def test_objectives_of_tiles(solved, tmp_path):

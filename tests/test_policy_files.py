@@ -321,7 +321,6 @@ def test_a_table_that_does_not_fit_is_not_begun(solved, packed, tmp_path):
     assert solution_bytes(tmp_path / "p") == solution_bytes(packed("2x3"))
 
 
-# The last: bands stay small for the rest of the module.
 def test_a_table_is_played(packed, tmp_path):
     """`play` and `simulate` need actions alone; what needs values says that they are not there."""
     path = packed("2x3")
@@ -347,6 +346,7 @@ def test_a_table_is_played(packed, tmp_path):
     assert "bits for each of 21,752 states\n  (all of them), " in run("status", path).stdout
 
 
+# From here on bands are small: the fixture is the module's.
 @pytest.mark.usefixtures("small_parts")
 def test_a_pack_that_was_stopped_goes_on_to_the_same_bytes(tmp_path):
     solve("2x3", tmp_path / "solution", SolveOptions(threads=1))
@@ -390,7 +390,7 @@ def test_what_play_meets_goes_on_where_it_was_stopped(tmp_path, monkeypatch, is_
     if is_one_lost:
         shutil.rmtree(next((tmp_path / "part/policy/score").glob("00004-*")))
     ages[:], limit = [], 10**6
-    assert met(tmp_path / "solution", tmp_path / "part", options)
+    assert met(tmp_path / "solution", tmp_path / "part", SolveOptions(threads=2))
     assert ages[0] == (4 if is_one_lost else log["checkpoint"]["age"] + 2)
     assert solution_bytes(tmp_path / "part") == solution_bytes(tmp_path / "whole")
     assert not any((tmp_path / "part/scratch").glob("score*"))

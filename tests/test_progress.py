@@ -12,6 +12,7 @@ import time
 
 import pytest
 from click.testing import CliRunner
+from conftest import wait_for
 
 from solver2048 import SolveOptions, progress_log, solve
 from solver2048.cli import main
@@ -117,18 +118,11 @@ def test_who_holds_the_lock(tmp_path):
     assert running_process(tmp_path) is None
 
 
-def wait_for(condition, seconds=60.0):
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert condition()
-
-
 @pytest.fixture
 def running(tmp_path):
     """A solve in a process of its own that has got somewhere."""
     path = tmp_path / "s"
-    command = [sys.executable, "-m", "solver2048", "solve", "4x3", "--max-age", "200"]
+    command = [sys.executable, "-m", "solver2048", "solve", "4x3", "--max-age", "600"]
     command += ["--threads", "1", "--quiet", "--out", str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         wait_for(lambda: "pass" in (last_line(path) or {}))
@@ -155,13 +149,13 @@ def test_status_of_a_running_solve(running):
         assert watching.poll() is None
         assert process.poll() is None
         process.send_signal(signal.SIGTERM)
-        process.wait(timeout=60)
+        process.wait(timeout=300)
         try:
             while piece := os.read(inner, 4096):
                 seen += piece
         except OSError:  # how a terminal ends on Linux
             pass
-        assert watching.wait(timeout=60) == 0
+        assert watching.wait(timeout=300) == 0
     os.close(inner)
     assert b"Forward pass: enumerated to age" in seen
     assert last_line(path)["outcome"] == "KeyboardInterrupt"

@@ -23,6 +23,7 @@ ORDER = [
     ["kernels.spawns", "kernels.members"],
     ["kernels.values", "kernels.actions", "kernels.statistics"],
     ["kernels.policy", "kernels.games", "kernels.answers"],
+    ["kernels.policy_values"],
     ["layer_index", "objective", "value_format", "workers", "bands", "progress", "radix"],
     ["published", "stored_array", "records", "progress_log", "samples"],
     [

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import json
 import shutil
 import signal
 import socket
-import threading
-import time
 from importlib import resources
 
 import jsonschema
 import pytest
 from click.testing import CliRunner
-from service import running
+from conftest import wait_for
+from service import JSON, running
 
 from solver2048 import open_solution
 from solver2048.cli import main
@@ -185,23 +186,34 @@ def test_the_document_lists_what_is_served():
     jsonschema.Draft202012Validator.check_schema(OPENAPI["components"]["schemas"]["Board"])
 
 
+def halves(body, service, number):
+    """A body of which one half is sent before a signal, and one once no more are taken."""
+    yield body[: len(body) // 2]
+    service.process.send_signal(number)
+    wait_for(lambda: is_refused(service.place))
+    yield body[len(body) // 2 :]
+
+
+def is_refused(place):
+    try:
+        socket.create_connection(place).close()
+    except ConnectionError:
+        return True
+    return False
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_stops_it_cleanly(solved, tmp_path, number):
     with running(tmp_path / "log", solved("2x2")) as service:
-        answers = []
-        idle = socket.create_connection(service.place)
-        asking = threading.Thread(
-            target=lambda: answers.append(service.post({"boards": ["2 2 / . ."] * 1000}))
-        )
-        asking.start()
-        while not answers and service.ask("/healthz").status != 200:
-            pass
-        start = time.monotonic()
-        assert service.stop(number) == 0
-        assert time.monotonic() - start < 8
-        asking.join()
-        idle.close()
-        assert answers[0].status == 200
+        body = json.dumps({"boards": ["2 2 / . ."] * 1000}).encode()
+        asking = http.client.HTTPConnection(*service.place, timeout=60)
+        with socket.create_connection(service.place), contextlib.closing(asking):
+            asking.request("GET", "/healthz")
+            assert asking.getresponse().read()  # so it is accepted
+            asking.request("POST", "/api/v1/boards", halves(body, service, number),
+                           JSON | {"Content-Length": str(len(body))})  # fmt: skip
+            assert asking.getresponse().status == 200
+            assert service.process.wait(timeout=60) == 0
         assert (tmp_path / "log").read_text() == ""
 
 

@@ -96,9 +96,10 @@ def fuzzed_request(rng) -> bytes:
 def answer_to(place, request: bytes) -> bytes:
     """All that is answered before the connection ends."""
     answer = b""
-    with socket.create_connection(place, timeout=1) as connection:
+    with socket.create_connection(place, timeout=60) as connection:
         try:
             connection.sendall(request)
+            connection.settimeout(1)
             while piece := _received(connection):
                 answer += piece
         except ConnectionError:  # refused before it was read to its end
@@ -111,7 +112,7 @@ def _received(connection) -> bytes:
         return connection.recv(65536)
     except TimeoutError:  # it waits for more, and there is no more
         connection.shutdown(socket.SHUT_WR)
-        connection.settimeout(20)
+        connection.settimeout(60)
         return connection.recv(65536)
 
 

@@ -17,12 +17,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from elias_fano.bits import EIGHT, FOUR, ONE, SIX, TWO, WORD_MASK, ZERO, prefetch, trailing_zeros
+from elias_fano.bits import (
+    EIGHT,
+    FOUR,
+    ONE,
+    SIX,
+    TWO,
+    ZERO,
+    or_bit,
+    prefetch,
+    trailing_zeros,
+)
 from elias_fano.jit import inlined, kernel
 from elias_fano.ranked import rank_at
 
 from ..tables import MIRROR_SHIFT, RANK_MASK
-from .moves import board_potential, move_all, moved_board, row_ordinal
+from .moves import move_all, moved_board, row_ordinal
 from .slots import (
     CELL_MASK,
     ROW0_SHIFT,
@@ -233,7 +243,7 @@ def encode_actions(tables, index, members, masks, weights, codes, keys, start, s
 
 
 @inlined
-def _mirrored(tables, code):
+def mirrored(tables, code):
     """A packed board with its rows reversed."""
     mirrored = ZERO
     for shift in (ROW0_SHIFT, ROW1_SHIFT, ZERO):
@@ -246,7 +256,7 @@ def _mirrored(tables, code):
 
 
 @inlined
-def _flipped(code):
+def flipped(code):
     """A packed board with its rows 0 and 2 swapped."""
     middle = code & ROW_MASK << ROW1_SHIFT
     return (code & ROW_MASK) << ROW0_SHIFT | middle | code >> ROW0_SHIFT
@@ -270,44 +280,16 @@ def actions_into(tables, index, weights, boards, slots, is_turned, codes, keys, 
             if keys[action] == NO_KEY or rank_of(keys, keys[action]) != rank:
                 continue
             # A flip of the rows' order leaves left and right alone, that of the cells up and down.
-            other = _mirrored(tables, boards[i]) if action < 2 else _flipped(boards[i])
+            other = mirrored(tables, boards[i]) if action < 2 else flipped(boards[i])
             is_kept = boards[i] == canonical or other == canonical
             actions[i] = action ^ (not is_kept) ^ (is_turned[i] << 1)
 
 
 @kernel
-def policy_values_into(tables, index, floors, floor_cap, afterstates, values, codes, actions, out):
-    """Fill `out` with the ``w`` of states under a policy, NaN where its action is illegal.
-
-    floors, floor_cap, afterstates, values : as `values.best_moves` takes them
-    codes : uint64[n], packed states; actions : uint8[n]; out : float64[n]
-    """
-    for i in range(len(codes)):
-        code = codes[i]
-        is_over = True
-        for action in range(4):
-            is_over &= moved_board(tables, code, action) == code
-        floor = min(board_potential(tables, floors, code), floor_cap)
-        moved = code
-        if actions[i] < 4:
-            moved = moved_board(tables, code, np.int64(actions[i]))
-        if is_over or (floor_cap < np.inf and floor == floor_cap):
-            out[i] = floor
-        elif moved == code:
-            out[i] = np.nan
-        else:
-            slot = canonical_code_slot(tables, index, moved)
-            out[i] = values[rank_at(afterstates, slot)]
-
-
-@kernel
 def mark_policy_moves(tables, index, codes, actions, afterstates):
-    """Set the bit of every board's afterstate under its action; returns how many have one."""
-    count = ZERO
+    """Set the bit of every board's afterstate under its action; safe from several threads."""
     for i in range(len(codes)):
         if actions[i] < 4:
             moved = moved_board(tables, codes[i], np.int64(actions[i]))
             slot = canonical_code_slot(tables, index, moved)
-            afterstates[slot >> SIX] |= ONE << (slot & WORD_MASK)
-            count += ONE
-    return count
+            or_bit(afterstates, slot)

@@ -25,11 +25,10 @@ export class BoardView {
     if (!this.rows.length || rows.length !== this.rows.length || rows[0].length !== this.rows[0].length) {
       this.#build(rows.length, rows[0].length);
     }
-    this.rows = rows;
+    this.#name(rows);
     this.layer.replaceChildren();
     this.tiles.clear();
     rows.forEach((row, i) => row.forEach((tile, j) => {
-      this.cells[i][j].setAttribute("aria-label", `row ${i + 1}, column ${j + 1}: ${tile || "empty"}`);
       if (tile) this.#add([i, j], tile);
     }));
   }
@@ -39,7 +38,7 @@ export class BoardView {
     if (this.timer) this.show(this.rows);
     const after = spawn ? withTile(slid.rows, spawn.cell, spawn.tile) : slid.rows;
     for (const { from, to } of slid.paths) place(this.tiles.get(String(from)), to);
-    this.rows = after;
+    this.#name(after); // at once: a cell may be focused, and read, while tiles slide
     const finish = () => {
       this.show(after);
       for (const cell of slid.merged) this.tiles.get(String(cell)).classList.add("merged");
@@ -69,6 +68,14 @@ export class BoardView {
 
   focusCell() {
     this.element.querySelector('.cell[tabindex="0"]')?.focus();
+  }
+
+  /** Have the cells say what a board holds. */
+  #name(rows) {
+    this.rows = rows;
+    rows.forEach((row, i) => row.forEach((tile, j) => {
+      this.cells[i][j].setAttribute("aria-label", `row ${i + 1}, column ${j + 1}: ${tile || "empty"}`);
+    }));
   }
 
   #build(height, width) {
