@@ -55,6 +55,7 @@ def span_pass(
             f"{store.path} is not finished with the objective {other}; finish it first, or "
             "solve this one into another directory"
         )
+    store.create_kind(keeper.kind, keeper.facts)  # says whose the sets are that come to lie here
     has_worked = False
     while not _is_complete(store, keeper):
         _solve_span(store, keeper, options, workers, log)

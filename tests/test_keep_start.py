@@ -26,6 +26,7 @@ from solver2048 import (
     progress_log,
     scratch,
     solve,
+    span_pass,
 )  # fmt: skip
 from solver2048 import forward_pass as forward_module
 from solver2048.age_counts import count_ages
@@ -175,11 +176,11 @@ def test_one_objective_after_the_other(keep, tmp_path, small_bands, monkeypatch)
     )
     solve("2x3", path, options)
 
-    def stopped(*_):
+    def stopped(*_, **__):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(descent.Descent, "run", stopped)
+        patch.setattr(span_pass, "backward_pass", stopped)
         with pytest.raises(KeyboardInterrupt):
             solve("2x3", path, other)
     begun = {p: p.stat().st_size for p in (path / "sets").rglob("*")}
