@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from service import running
 
 from solver2048 import bands, zarr_arrays
+from solver2048.cli import main
 from solver2048.pack import pack_policy
 from solver2048.shape import parse_shape
 from solver2048.solver import SolveOptions, solve
@@ -79,6 +81,18 @@ def scaled(full: int):
     )
 
 
+@pytest.fixture
+def small_bands(monkeypatch):
+    """Cuts the ages into bands of so many slots, so that a small board has many."""
+
+    def cut(num_slots):
+        monkeypatch.setattr(bands, "BAND_SLOTS", num_slots)
+        bands.bands_of.cache_clear()
+
+    yield cut
+    bands.bands_of.cache_clear()
+
+
 @pytest.fixture(scope="module")
 def small_parts():
     """Bands, shards and chunks so small that a small board has several of each."""
@@ -91,6 +105,12 @@ def small_parts():
         bands.bands_of.cache_clear()
         yield
     bands.bands_of.cache_clear()
+
+
+def run(*arguments, stdin=None):
+    """A command, in this process: its output and exit code; what else it raises is raised here."""
+    texts = [str(argument) for argument in arguments]
+    return CliRunner().invoke(main, texts, input=stdin, catch_exceptions=False)
 
 
 NOT_PART = ("lock", "run.json", "progress.jsonl", "scratch", "quarantine")

@@ -11,12 +11,11 @@ import sys
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from conftest import run
 
 from solver2048 import ACTIONS, bulk, open_solution
 from solver2048.board import parse_board
 from solver2048.board_lines import BoardLines
-from solver2048.cli import main
 from solver2048.errors import BoardError
 from solver2048.files import written_aside
 from solver2048.kernels.board_text import READ, read_lines_into
@@ -36,10 +35,6 @@ LINES = [
     "2 2 . / . . .",
 ]
 BAD = {6: "row 2, column 3: '7' is not a tile", 8: "can never occur", 10: "cells given"}
-
-
-def run(*arguments, stdin=None):
-    return CliRunner().invoke(main, [str(a) for a in arguments], input=stdin)
 
 
 @pytest.fixture

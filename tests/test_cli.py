@@ -11,16 +11,11 @@ import subprocess
 import sys
 
 import pytest
-from click.testing import CliRunner
-from conftest import solution_bytes, wait_for
+from conftest import run, solution_bytes, wait_for
 
 from solver2048.cli import main
 
 TABLE_WIDTH = 80
-
-
-def run(*arguments, stdin=None):
-    return CliRunner().invoke(main, [str(a) for a in arguments], input=stdin)
 
 
 def test_solve_prints_a_table_with_published_figures(tmp_path):

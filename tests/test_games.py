@@ -11,11 +11,10 @@ from fractions import Fraction
 import naive
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from conftest import run
 
 from solver2048 import open_solution, solve
 from solver2048.board import pack_boards, unpack_boards
-from solver2048.cli import main
 from solver2048.games import optimal_games
 from solver2048.layer_index import board_slots, build_layer_index, slot_boards
 from solver2048.options import SolveOptions
@@ -180,10 +179,6 @@ def test_scores_are_given_up_where_they_do_not_fit(memory_bytes, solved):
     assert games.tiles == pytest.approx(full.tiles, rel=1e-12)
     assert [row.states_met for row in games.ages] == [row.states_met for row in full.ages]
     assert [row.survival for row in games.ages] == pytest.approx([r.survival for r in full.ages])
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 def test_command(solved):

@@ -13,8 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from click.testing import CliRunner
-from conftest import scaled, solution_bytes
+from conftest import run, scaled, solution_bytes
 from solve_server import SolveServer
 
 from solver2048 import (
@@ -31,7 +30,6 @@ from solver2048 import (
 from solver2048 import forward_pass as forward_module
 from solver2048.age_counts import count_ages
 from solver2048.amounts import parse_bytes
-from solver2048.cli import main
 from solver2048.errors import NoSolution, NoSpace, NotSolved, UsageError
 from solver2048.footprint import compute_footprint
 from solver2048.forecast import least_budget
@@ -53,16 +51,6 @@ BOTH_KEEPS = pytest.mark.parametrize("keep", ["start", "policy"])
 def _no_waiting_for_the_disk(monkeypatch):
     """No power fails here."""
     monkeypatch.setattr(os, "fsync", lambda _: None)
-
-
-@pytest.fixture
-def small_bands(monkeypatch):
-    def cut(num_slots):
-        monkeypatch.setattr(bands, "BAND_SLOTS", num_slots)
-        bands.bands_of.cache_clear()
-
-    yield cut
-    bands.bands_of.cache_clear()
 
 
 @pytest.fixture
@@ -259,9 +247,6 @@ def test_the_other_mode_is_refused(tmp_path):
 
 
 def test_commands_on_start_values_alone(tmp_path):
-    def run(*arguments):
-        return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
     path = tmp_path / "s"
     result = run("solve", "2x3", "--keep", "start", "--disk", "1 GB", "--out", path)
     assert result.exit_code == 0

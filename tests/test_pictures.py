@@ -12,10 +12,9 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from conftest import run
 
 from solver2048 import pictures, solve
-from solver2048.cli import main
 from solver2048.html_report import html_report
 from solver2048.options import SolveOptions
 from solver2048.overview import read_overview
@@ -33,10 +32,6 @@ def start_only(tmp_path_factory):
     path = tmp_path_factory.mktemp("start")
     solve("2x2", path, SolveOptions(keep="start"))
     return path
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 def titles(figure):

@@ -7,14 +7,13 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from conftest import run, solution_bytes
 
 from solver2048 import SolveOptions, bands, outlook, solve
 from solver2048.age_counts import count_ages
 from solver2048.amounts import default_memory_bytes, memory_bytes, parse_bytes
 from solver2048.bands import slots_per_age
 from solver2048.calibration import calibrate
-from solver2048.cli import main
 from solver2048.errors import NoSpace, UsageError
 from solver2048.footprint import compute_footprint
 from solver2048.forecast import Limits
@@ -29,10 +28,6 @@ from solver2048.shape import SHAPES
 from solver2048.store import Store
 
 PLENTY = Limits(memory=1e13, disk=1e14)
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(a) for a in arguments])
 
 
 def planned(counts, limits=PLENTY, rates=None, keep=None):
@@ -248,8 +243,6 @@ def test_a_solve_that_cannot_fit_is_refused(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("small_parts")
 def test_without_overlap_the_bytes_are_the_same(tmp_path, monkeypatch):
-    from conftest import solution_bytes
-
     assert len(bands.bands_of(SHAPES["2x3"])) > 3
     for name, limit in (("usual", None), ("apart", 1)):
         solve("2x3", tmp_path / name, SolveOptions(memory_bytes=limit, force=True))

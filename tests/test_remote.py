@@ -10,13 +10,11 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from conftest import scaled
+from conftest import run, scaled
 from range_server import RangeServer
 
 from solver2048 import SolveOptions, open_solution, remote, repair, solve
 from solver2048.board import unpack_boards
-from solver2048.cli import main
 from solver2048.errors import NoSolution, NotSolved, RemoteFailed, SolutionDamaged, UsageError
 from solver2048.location import is_url
 from solver2048.store import Store
@@ -44,10 +42,6 @@ def impatient(monkeypatch):
     limits = dict.fromkeys(("connect_timeout", "read_timeout", "timeout"), second)
     monkeypatch.setattr(remote, "CLIENT_OPTIONS", remote.CLIENT_OPTIONS | limits)
     monkeypatch.setattr(remote, "RETRY_CONFIG", {"max_retries": 0, "retry_timeout": second})
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(a) for a in arguments])
 
 
 def random_state(solution, age: int, rng) -> list[list[int]]:

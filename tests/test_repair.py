@@ -7,12 +7,10 @@ import os
 import shutil
 
 import pytest
-from click.testing import CliRunner
-from conftest import solution_bytes
+from conftest import run, solution_bytes
 
 from solver2048 import SolveOptions, bands, descent, forward_pass, solve
 from solver2048 import repair as repair_module
-from solver2048.cli import main
 from solver2048.errors import NoSolution, SolutionDamaged, SolutionInUse
 from solver2048.layer_sets import LayerSets
 from solver2048.lock import DirectoryLock
@@ -286,10 +284,6 @@ def test_how_values_are_stored_is_not_guessed(harmed):
     with pytest.raises(SolutionDamaged, match="not guessed"):
         repair(harmed)
     assert (harmed / "quarantine/0/values/score/objective.json").is_file()
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(a) for a in arguments])
 
 
 def test_the_command(harmed):

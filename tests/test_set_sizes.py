@@ -9,7 +9,7 @@ import math
 import pytest
 from click.testing import CliRunner
 
-from solver2048 import SolveOptions, bands, set_sizes, solve
+from solver2048 import SolveOptions, set_sizes, solve
 from solver2048.band_builder import NAMES
 from solver2048.cli import main
 from solver2048.errors import NotSolved
@@ -26,14 +26,6 @@ from solver2048.store import Store
 
 def measured(path, *ages):
     return measure_sets(LayerSets(Store(path)), *ages)
-
-
-@pytest.fixture
-def small_bands(monkeypatch):
-    monkeypatch.setattr(bands, "BAND_SLOTS", 2000)
-    bands.bands_of.cache_clear()
-    yield
-    bands.bands_of.cache_clear()
 
 
 def elias_fano_bits(count, universe):
@@ -79,6 +71,7 @@ def test_entropy_bound_counts_the_sets(slots, count):
 
 
 def test_rows_cover_every_band_once(tmp_path, small_bands, monkeypatch):
+    small_bands(2000)
     solve("2x3", tmp_path, SolveOptions(max_age=200))
     stored = LayerSets(Store(tmp_path)).bands
     assert len(stored) > set_sizes.MAX_ROWS

@@ -196,17 +196,9 @@ def test_number_of_threads_and_ranges_do_not_show(tmp_path, monkeypatch):
     assert solution_bytes(paths[3]) == solution_bytes(tmp_path / "plain")
 
 
-@pytest.fixture
-def small_bands(monkeypatch):
-    """Bands of a few ages, so that small boards have many."""
-    monkeypatch.setattr(bands, "BAND_SLOTS", 2000)
-    bands.bands_of.cache_clear()
-    yield
-    bands.bands_of.cache_clear()
-
-
 @pytest.mark.parametrize("ids", ["index", "radix"])
 def test_going_on_from_a_max_age_gives_the_same_bytes(ids, tmp_path, small_bands):
+    small_bands(2000)
     shape = SHAPES["2x3"]
     assert len(bands.bands_of(shape)) > 20
     solve(shape, tmp_path / "whole", SolveOptions(ids=ids))
@@ -228,6 +220,7 @@ def test_a_solve_stopped_anywhere_goes_on_to_the_same_bytes(
     ids, tmp_path, small_bands, monkeypatch
 ):
     """An error after every n-th band written, in both passes, with and without checkpoints."""
+    small_bands(2000)
     shape = SHAPES["2x3"]
     solve(shape, tmp_path / "whole", SolveOptions(ids=ids))
     whole = solution_bytes(tmp_path / "whole")
@@ -262,6 +255,7 @@ def test_a_solve_stopped_anywhere_goes_on_to_the_same_bytes(
 
 def test_a_solve_stopped_before_its_result(tmp_path, small_bands, monkeypatch):
     """All bands are there, and checkpoints; only the result is missing."""
+    small_bands(2000)
     write = Store.write_record
 
     def write_or_stop(self, name, record):

@@ -10,13 +10,12 @@ import sys
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from conftest import run
 from naive import NaiveSolution, images
 
 from elias_fano.ranked import rank_bitmap, select_into
 from solver2048 import open_solution, parse_shape, solve
 from solver2048.age_statistics import AgeStatistics, age_statistics
-from solver2048.cli import main
 from solver2048.layer_sets import LayerSets
 from solver2048.objective import parse_objective
 from solver2048.options import SolveOptions
@@ -42,12 +41,6 @@ def naive_statistics(name, tile=0, allowance=1e-9):
 def table(path, objective="score", **options):
     sets = LayerSets(Store(path))
     return age_statistics(sets, parse_objective(objective, sets.shape), **options)
-
-
-def run(*arguments):
-    result = CliRunner().invoke(main, [str(a) for a in arguments])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
 
 
 CASES = [
