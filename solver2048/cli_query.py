@@ -67,7 +67,7 @@ def query(path: str, boards: tuple[str, ...], objective: str, as_json: bool, sou
             form = form or FORMATS.get(Path(target).suffix.lower(), by_default)
             with _input(source) as lines, _output(target) as answers:
                 exit_code = _answer_stream(solution, lines, answers, form, threads, quiet)
-        if solution.meta.get("reach") == STATES_MET and not quiet:
+        if solution.reach == STATES_MET and not quiet:
             click.echo("note: outside the table's own play its answers mean nothing", err=True)
     if exit_code:
         sys.exit(exit_code)

@@ -53,7 +53,10 @@ class SolutionInUse(SolverError):
 
 
 class SolutionDamaged(SolverError):
-    """place : the directory that `repair` is for, where it is not the PATH of a command"""
+    """A stored part that is not what was written.
+
+    place : the directory that `repair` is for, where that is not the PATH of a command
+    """
 
     exit_code = 8
     place: str | None = None

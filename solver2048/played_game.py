@@ -60,7 +60,7 @@ class PlayedGame:
     def __init__(self, solution: Solution, seed: int, board: GivenBoard | None = None) -> None:
         solution.check_start(board)
         self.solution = solution
-        self.has_choice = solution.meta.get("reach") != STATES_MET
+        self.has_choice = solution.reach != STATES_MET
         self.seed = seed
         self.history: list[Position] = []
         self.slide: Slide | None = None

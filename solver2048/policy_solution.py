@@ -28,7 +28,7 @@ class Policy(Solution):
     """A policy table: the best action of every state, no values.
 
     Boards are assumed to be of the states that the table was made for: all reachable ones, or, if
-    `meta["reach"]` is "optimal", those that the table's own play meets from a random start, alone.
+    `reach` is "optimal", those that the table's own play meets from a random start, alone.
     Of others the answer means nothing, or is an UnreachableBoard where the table shows it. `value`,
     `actions`, `layer` and `afterstates` raise NotSolved; values in answers are NaN.
     """
@@ -47,7 +47,7 @@ class Policy(Solution):
         return np.array([*self.shape.packed_actions, -1, UNKNOWN], dtype=np.int8)
 
     def __repr__(self) -> str:
-        return f"<Policy of {self.shape.name}, {self.objective.name}, {self.table.reach} states>"
+        return f"<Policy of {self.shape.name}, {self.objective.name}, {self.reach} states>"
 
     def close(self) -> None:
         """Let go of what was cached and of open files."""
@@ -62,12 +62,16 @@ class Policy(Solution):
             "spawn4": self.spawn4,
             "objective": self.objective.name,
             "keep": "policy",
-            "reach": self.table.reach,
+            "reach": self.reach,
         }
+
+    @property
+    def reach(self) -> str:
+        return self.table.reach
 
     def check_start(self, start: GivenBoard | None) -> None:
         """Raise NotSolved for games that come to boards which the table is not of."""
-        if start is None or self.table.reach == EVERY_STATE or _is_start(start):
+        if start is None or self.reach == EVERY_STATE or _is_start(start):
             return
         raise NotSolved(
             f"{self.sets.store.location} knows the boards of its own play from a random start "

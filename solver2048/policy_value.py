@@ -163,9 +163,22 @@ class _Evaluation(ABC):
     def actions(self, age: int, codes: NDArray[np.uint64]) -> NDArray[np.uint8]:
         """What is done on the images of canonical boards, as actions of these: uint8[n, images]."""
 
-    @abstractmethod
     def start_values(self, layer: StateValues) -> dict[int, float]:
         """Value of every start board of a layer's age, by its code."""
+        num_images = layer.values.shape[1]
+        by_image = [start_values(self.problem, _of_image(layer, i)) for i in range(num_images)]
+        codes = np.array(sorted(by_image[0]), dtype=np.uint64)
+        numbers = np.empty(len(codes), dtype=np.uint64)
+        image_numbers_into(self.tables, layer.index, codes, numbers)
+        return {
+            code: by_image[number % num_images][code]
+            for code, number in zip(codes.tolist(), numbers.tolist(), strict=True)
+        }
+
+
+def _of_image(layer: StateValues, number: int) -> StateValues:
+    """The values of one image alone, float64[n]."""
+    return dataclasses.replace(layer, values=np.ascontiguousarray(layer.values[:, number]))
 
 
 class _OfClasses(_Evaluation):
@@ -178,17 +191,11 @@ class _OfClasses(_Evaluation):
     def afterstate_values(
         self, index: LayerIndex, afterstates: NDArray[np.uint64], window: dict[int, StateValues]
     ) -> NDArray[np.float64]:
-        flat = {
-            age: dataclasses.replace(layer, values=layer.values[:, 0])
-            for age, layer in window.items()
-        }
+        flat = {age: _of_image(layer, 0) for age, layer in window.items()}
         return afterstate_sums(self.problem, index, afterstates, flat, self.workers)[:, None]
 
     def actions(self, age: int, codes: NDArray[np.uint64]) -> NDArray[np.uint8]:
         return self._policy(age, codes)[:, None]
-
-    def start_values(self, layer: StateValues) -> dict[int, float]:
-        return start_values(self.problem, dataclasses.replace(layer, values=layer.values[:, 0]))
 
 
 class _OfImages(_Evaluation):
@@ -231,18 +238,3 @@ class _OfImages(_Evaluation):
         of_images = self._order[np.where(is_action, numbers, 4)].reshape(images.shape)
         turned = np.take_along_axis(IMAGE_ACTIONS.T, (of_images & 3).astype(np.intp), axis=0)
         return np.where(of_images < NO_ACTION, turned, NO_ACTION)
-
-    def start_values(self, layer: StateValues) -> dict[int, float]:
-        by_image = [
-            start_values(
-                self.problem, dataclasses.replace(layer, values=np.ascontiguousarray(values))
-            )
-            for values in layer.values.T
-        ]
-        codes = np.array(sorted(by_image[0]), dtype=np.uint64)
-        numbers = np.empty(len(codes), dtype=np.uint64)
-        image_numbers_into(self.tables, layer.index, codes, numbers)
-        return {
-            code: by_image[number][code]
-            for code, number in zip(codes.tolist(), numbers.tolist(), strict=True)
-        }

@@ -24,6 +24,7 @@ from .layer_sets import LayerSets, stored_problem
 from .layer_values import Values
 from .lookup import Answers, Lookup
 from .objective import Objective
+from .options import EVERY_STATE
 from .questions import (
     as_tiles,
     pack_board,
@@ -103,6 +104,11 @@ class Solution:
             "afterstates": sum(layer.afterstates for layer in counts),
             "is_finished": self._result is not None,
         }
+
+    @property
+    def reach(self) -> str:
+        """Which states it is of, one of `options.REACHES`."""
+        return EVERY_STATE
 
     @property
     def ages(self) -> list[int]:

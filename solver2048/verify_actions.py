@@ -57,9 +57,11 @@ def check_actions(store: Store, path: str, objective: str, sample: int, seed: in
     Returns what was found. Raises NotSolved, SolutionDamaged.
     """
     policy = Policy(store, objective)
+    if policy.table.result is None:
+        return f"{policy.table.kind}: not complete yet, not compared"
     with _reading(path), policy, Solution(Store(path), objective) as solution:
         compared = _Comparison(policy, solution)
-        if policy.table.reach != STATES_MET:
+        if policy.reach != STATES_MET:
             _compare_random_states(compared, solution, sample, seed)
         elif sample:
             num_games = math.ceil(GAMES_TO_THE_TOP * sample / policy.shape.top_age)

@@ -16,8 +16,8 @@ from elias_fano.ranked import rank_at
 
 from .actions import ILLEGAL
 from .moves import moved_board
-from .slots import ROW0_SHIFT, ROW1_SHIFT, ROW_MASK, canonical_code_slot
-from .spawns import ALL_ROWS, empty_board_cells, spawned_board
+from .slots import canonical_code_slot
+from .spawns import empty_code_cells, spawned_board
 
 
 @kernel
@@ -67,9 +67,7 @@ def add_spawns(
     """
     for i in range(len(codes)):
         code = codes[i]
-        cells = empty_board_cells(
-            tables, code >> ROW0_SHIFT, code >> ROW1_SHIFT & ROW_MASK, code & ROW_MASK, ALL_ROWS
-        )
+        cells = empty_code_cells(tables, code)
         weight = probability / np.float64(popcount(cells))
         while cells:
             spawned = spawned_board(code, trailing_zeros(cells), exponent)

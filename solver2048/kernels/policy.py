@@ -245,14 +245,14 @@ def encode_actions(tables, index, members, masks, weights, codes, keys, start, s
 @inlined
 def mirrored(tables, code):
     """A packed board with its rows reversed."""
-    mirrored = ZERO
+    rows = ZERO
     for shift in (ROW0_SHIFT, ROW1_SHIFT, ZERO):
         row = code >> shift & ROW_MASK
         info = tables.row_info[row]
         mirror = info >> MIRROR_SHIFT & RANK_MASK
         ordinal = row_ordinal(tables, row) - (info & RANK_MASK) + mirror
-        mirrored |= np.uint64(tables.rows[ordinal]) << shift
-    return mirrored
+        rows |= np.uint64(tables.rows[ordinal]) << shift
+    return rows
 
 
 @inlined

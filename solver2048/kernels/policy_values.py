@@ -15,8 +15,8 @@ from elias_fano.ranked import rank_at
 
 from .moves import board_potential, moved_board
 from .policy import flipped, mirrored
-from .slots import ROW0_SHIFT, ROW1_SHIFT, ROW_MASK, canonical_code_slot, find_block, slot_code
-from .spawns import ALL_ROWS, empty_board_cells, spawned_board
+from .slots import canonical_code_slot, find_block, slot_code
+from .spawns import empty_code_cells, spawned_board
 
 NUM_IMAGES = 4
 
@@ -60,9 +60,7 @@ def add_spawn_images(tables, target, exponent, weight, states, state_values, cod
     """
     for i in range(len(codes)):
         code = codes[i]
-        cells = empty_board_cells(
-            tables, code >> ROW0_SHIFT, code >> ROW1_SHIFT & ROW_MASK, code & ROW_MASK, ALL_ROWS
-        )
+        cells = empty_code_cells(tables, code)
         share = weight / np.float64(popcount(cells))
         while cells:
             spawned = spawned_board(code, trailing_zeros(cells), exponent)

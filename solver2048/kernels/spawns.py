@@ -23,6 +23,7 @@ from .moves import map_segment, mark_segment, row_ordinal
 from .slots import (
     ROW0_SHIFT,
     ROW1_SHIFT,
+    ROW_MASK,
     block_at,
     block_base,
     canonical_code_slot,
@@ -82,6 +83,14 @@ def empty_board_cells(tables, row0, row1, row2, rows):
     if rows & FOUR:
         cells |= empty_cells(tables, row2) << EIGHT
     return cells
+
+
+@inlined
+def empty_code_cells(tables, code):
+    """`empty_board_cells` of all rows of a packed board."""
+    return empty_board_cells(
+        tables, code >> ROW0_SHIFT, code >> ROW1_SHIFT & ROW_MASK, code & ROW_MASK, ALL_ROWS
+    )
 
 
 @inlined
